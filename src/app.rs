@@ -1,0 +1,1 @@
+//! The application: one prompt or command from start to end.

@@ -1,0 +1,1 @@
+//! The endpoint: HTTP, timeouts, retries, proxies.

@@ -1,0 +1,1 @@
+//! The slash commands: one table from which parsing, help and completion come.

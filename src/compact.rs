@@ -1,0 +1,1 @@
+//! Compaction: a conversation replaced by its summary.

@@ -1,0 +1,1 @@
+//! Making a history valid for the API.

@@ -1,0 +1,1 @@
+//! Text made harmless: for the model and for the terminal.

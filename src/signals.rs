@@ -1,0 +1,1 @@
+//! The signals the program answers to.

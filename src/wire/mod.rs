@@ -1,0 +1,1 @@
+//! Wire formats: a request to bytes, bytes to a reply.
