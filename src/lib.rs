@@ -10,7 +10,7 @@
 //! | screen, beside the loop | [`render`], [`term`] |
 //! | tools | [`tools`] |
 //! | provider | [`client`], [`wire`] |
-//! | owners of the outside world | [`config`], [`session`], [`shell`], [`signals`] |
+//! | owners of the outside world | [`config`], [`session`], [`shell`], [`signals`], [`trust`] |
 //! | words, without effects | [`message`], [`repair`], [`event`], [`model`], [`usage`], [`sanitize`], [`error`] |
 
 pub mod app;
@@ -32,6 +32,7 @@ pub mod config;
 pub mod session;
 pub mod shell;
 pub mod signals;
+pub mod trust;
 
 pub mod error;
 pub mod event;

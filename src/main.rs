@@ -1,3 +1,188 @@
-//! The program.
+//! `bantam`, the program: what the command line asks for, from the first line to the exit code.
 
-fn main() {}
+use std::ffi::OsString;
+use std::io::{self, IsTerminal, Read, Write};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use bantam::app::{self, App, Mode, Next};
+use bantam::error::{Error, Result};
+use bantam::signals::{self, Hooks, Signals};
+use bantam::{config, shell, term};
+
+const USAGE_ERROR: u8 = 2;
+
+/// What the command line asks for.
+#[derive(Debug, Default)]
+struct Options {
+    file: Option<PathBuf>,
+    quiet: bool,
+    overrides: Vec<(String, String)>,
+    /// `Some(None)`: the project's session.
+    resume: Option<Option<String>>,
+}
+
+enum Request {
+    Run(Options),
+    Print(String),
+}
+
+fn main() -> ExitCode {
+    ExitCode::from(run(std::env::args_os().skip(1).collect()))
+}
+
+/// Runs the program with these arguments; its exit code (SPEC A4).
+pub(crate) fn run(arguments: Vec<OsString>) -> u8 {
+    let options = match parse(arguments) {
+        Ok(Request::Run(options)) => options,
+        Ok(Request::Print(text)) => {
+            // A closed pipe is no failure: whoever closed it has seen enough.
+            let _ = writeln!(io::stdout(), "{text}");
+            return 0;
+        }
+        Err(wrong) => {
+            let _ = writeln!(io::stderr(), "error: {wrong}\nhint: bantam --help");
+            return USAGE_ERROR;
+        }
+    };
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let code = match runtime {
+        Ok(runtime) => runtime.block_on(start(options)),
+        Err(error) => {
+            let _ = writeln!(io::stderr(), "error: cannot start the runtime: {error}");
+            1
+        }
+    };
+    // Threads that wait for input would hold the program: it leaves through here, all being cleaned up.
+    std::process::exit(i32::from(code));
+}
+
+fn parse(arguments: Vec<OsString>) -> std::result::Result<Request, lexopt::Error> {
+    use lexopt::{Arg, ValueExt};
+
+    let mut options = Options::default();
+    let mut parser = lexopt::Parser::from_args(arguments);
+    let mut may_be_id = false;
+    while let Some(argument) = parser.next()? {
+        let follows_resume = std::mem::replace(&mut may_be_id, false);
+        match argument {
+            Arg::Short('h') | Arg::Long("help") => return Ok(Request::Print(app::help_page())),
+            Arg::Short('V') | Arg::Long("version") => {
+                return Ok(Request::Print(format!("bantam {}", env!("CARGO_PKG_VERSION"))));
+            }
+            Arg::Short('q') | Arg::Long("quiet") => options.quiet = true,
+            Arg::Short('c') => {
+                let text = parser.value()?.string()?;
+                let wrong = |wrong| format!("-c: {wrong}");
+                options.overrides.push(config::parse_override(&text).map_err(wrong)?);
+            }
+            Arg::Long("resume") => {
+                let id = parser.optional_value().map(ValueExt::string).transpose()?;
+                may_be_id = id.is_none();
+                options.resume = Some(id);
+            }
+            Arg::Value(word) if follows_resume && !Path::new(&word).exists() && word != "-" => {
+                options.resume = Some(Some(word.string()?));
+            }
+            Arg::Value(file) if options.file.is_none() => options.file = Some(file.into()),
+            other => return Err(other.unexpected()),
+        }
+    }
+    Ok(Request::Run(options))
+}
+
+/// Sets everything up and runs what was asked for.
+async fn start(options: Options) -> u8 {
+    let hooks = Hooks {
+        end_commands: shell::end_running,
+        restore_terminal: term::restore,
+        resume_terminal: term::resume,
+    };
+    let signals = match Signals::install(hooks) {
+        Ok(signals) => signals,
+        Err(error) => {
+            let _ = writeln!(io::stderr(), "error: cannot listen to signals: {error}");
+            return 1;
+        }
+    };
+    let mode = match &options.file {
+        Some(_) => Mode::OneShot,
+        None if io::stdin().is_terminal() && io::stdout().is_terminal() => Mode::Interactive,
+        None => Mode::Piped,
+    };
+    let code = match App::open(mode, options.quiet, options.overrides, signals.clone()) {
+        Ok(app) => in_mode(app, options.file.as_deref(), options.resume).await,
+        Err(error) => report(&error),
+    };
+    shell::end_running(signals::GRACE);
+    signals.exit_code().unwrap_or(code)
+}
+
+async fn in_mode(mut app: App, file: Option<&Path>, resume: Option<Option<String>>) -> u8 {
+    let resumed = match resume {
+        Some(id) => app.resume(id.as_deref()),
+        None => Ok(()),
+    };
+    let code = match (resumed, file) {
+        (Err(error), _) => app.fail(&error),
+        (Ok(()), Some(file)) => one_shot(&mut app, file).await,
+        (Ok(()), None) => repl(&mut app).await,
+    };
+    app.close(code)
+}
+
+/// One prompt, or one command, from a file.
+async fn one_shot(app: &mut App, file: &Path) -> u8 {
+    match read_prompt(file) {
+        Ok(text) => match text.strip_prefix('!') {
+            Some(command) => app.shell(command).await,
+            None => app.prompt(&text).await,
+        },
+        Err(error) => app.fail(&error),
+    }
+}
+
+/// Prompts and commands, one after another, until there are no more.
+async fn repl(app: &mut App) -> u8 {
+    let mut code = 0;
+    app.greet().await;
+    while let Some(line) = app.read_line().await {
+        match app.submit(&line).await {
+            Next::Quit => break,
+            Next::Continue(outcome) => code = outcome,
+        }
+    }
+    if app.is_interactive() { 0 } else { code }
+}
+
+/// The prompt that `file` holds; `-` is standard input (SPEC A2).
+fn read_prompt(file: &Path) -> Result<String> {
+    let mut bytes = Vec::new();
+    let read = match file.to_str() {
+        Some("-") => io::stdin().lock().read_to_end(&mut bytes).map(drop),
+        _ => std::fs::read(file).map(|content| bytes = content),
+    };
+    read.map_err(|error| {
+        let looks_like_prompt = error.kind() == io::ErrorKind::NotFound && file.to_string_lossy().contains(' ');
+        Error::Config {
+            message: format!("cannot read the prompt from {}: {error}", file.display()),
+            hint: looks_like_prompt.then(|| "a prompt can be piped in: echo \"…\" | bantam -".into()),
+        }
+    })?;
+    let text = String::from_utf8_lossy(&bytes);
+    let text = text.strip_prefix('\u{feff}').unwrap_or(&text).trim_end_matches(['\n', '\r']);
+    if text.trim().is_empty() {
+        let message = format!("the prompt in {} is empty", file.display());
+        return Err(Error::Config { message, hint: None });
+    }
+    Ok(text.into())
+}
+
+/// Tells of an error before there is a screen.
+fn report(error: &Error) -> u8 {
+    let _ = writeln!(io::stderr(), "error: {error}");
+    if let Some(hint) = error.hint() {
+        let _ = writeln!(io::stderr(), "hint: {hint}");
+    }
+    1
+}

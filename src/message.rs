@@ -139,10 +139,6 @@ pub struct Conversation {
     messages: Vec<Message>,
 }
 
-/// A point that a conversation can be taken back to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Checkpoint(usize);
-
 impl Conversation {
     /// A conversation that begins with the system prompt.
     pub fn new(system_prompt: &str) -> Self {
@@ -176,15 +172,9 @@ impl Conversation {
         self.messages.iter().any(|message| message.role() == "user")
     }
 
-    /// The point after the last message.
-    pub fn checkpoint(&self) -> Checkpoint {
-        Checkpoint(self.messages.len())
-    }
-
-    /// Takes back everything after `checkpoint` and hands it over, oldest first.
-    pub fn rollback(&mut self, checkpoint: Checkpoint) -> Vec<Message> {
-        self.messages
-            .split_off(checkpoint.0.min(self.messages.len()))
+    /// Takes back all but the first `length` messages.
+    pub fn truncate(&mut self, length: usize) {
+        self.messages.truncate(length);
     }
 
     /// Keeps the messages that `keep` wants. For repairs only: it changes what was sent.

@@ -1,1 +1,0 @@
-//! The application: one prompt or command from start to end.

@@ -1,1 +1,0 @@
-//! The configuration: the one table of keys.
