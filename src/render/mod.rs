@@ -1,1 +1,3 @@
 //! What a person sees: answers, traces and messages.
+
+pub mod text;
