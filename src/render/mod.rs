@@ -1,3 +1,146 @@
 //! What a person sees: answers, traces and messages.
+//!
+//! [`screen`] makes the sink for people: [`human`] for conversations, [`plain`] for `--quiet`.
+//! Standard output carries the conversation and what commands print; standard error carries
+//! [`messages`]: the status, retries, notices, warnings and errors (SPEC A6). Nothing here reads the
+//! terminal, changes its modes or touches the conversation.
+
+use std::io::{self, Write};
+use std::thread;
+use std::time::Duration;
+
+use crate::error::Error;
+use crate::event::Sink;
+use crate::sanitize::Redactor;
 
 pub mod text;
+
+mod fold;
+mod human;
+mod messages;
+mod plain;
+mod theme;
+
+use theme::{Page, Style};
+
+/// How things are to be shown, as found out by whoever knows the streams and settings.
+#[derive(Debug, Clone, Default)]
+#[allow(clippy::struct_excessive_bools)] // independent facts of two streams
+pub struct Look {
+    /// Whether standard output is a terminal that is not dumb.
+    pub terminal: bool,
+    /// Whether standard error is one.
+    pub error_terminal: bool,
+    /// Whether standard output is coloured.
+    pub color: bool,
+    /// Whether standard error is coloured.
+    pub error_color: bool,
+    /// Whether answers are laid out as Markdown; otherwise their source is passed through.
+    pub markdown: bool,
+    /// Whether only the text of the last answer goes to standard output (SPEC A3).
+    pub quiet: bool,
+    /// What knows the secrets that must not appear.
+    pub redactor: Redactor,
+}
+
+/// A sink for people, with what the application itself has to say.
+pub trait Screen: Sink {
+    /// Writes whole lines to standard output: what commands print. They are made harmless.
+    fn line(&mut self, text: &str);
+
+    /// Writes a piece of a command's output as it comes.
+    fn command_output(&mut self, chunk: &str);
+
+    /// Writes a newline if the last output ended without one, and takes the status away.
+    fn end_line(&mut self);
+
+    /// Writes an error and its hint to standard error. A cancelled run is no error.
+    fn error(&mut self, error: &Error);
+
+    /// Writes out everything.
+    ///
+    /// # Errors
+    /// The first error of standard output since the start, the broken pipe included.
+    fn finish(&mut self) -> io::Result<()>;
+}
+
+/// The sink for people on these two streams; `width` tells the columns there are at the moment.
+///
+/// The streams are written in one piece at each flush: they need no buffer of their own.
+pub fn screen<'a, O: Write + 'a, E: Write + 'a>(
+    out: O,
+    err: E,
+    look: Look,
+    width: Box<dyn Fn() -> usize + 'a>,
+) -> Box<dyn Screen + 'a> {
+    if look.quiet {
+        Box::new(plain::Quiet::new(out, err, look))
+    } else {
+        Box::new(human::Human::new(out, err, look, width))
+    }
+}
+
+/// How much text waits for a flush at most, in bytes.
+const STREAM_LIMIT: usize = 64 * 1024;
+
+/// A stream with the page that is being written, and the error it once gave.
+struct Stream<W> {
+    writer: W,
+    page: Page,
+    failure: Option<io::Error>,
+}
+
+impl<W: Write> Stream<W> {
+    fn new(writer: W, color: bool) -> Self {
+        Self {
+            writer,
+            page: Page::new(color),
+            failure: None,
+        }
+    }
+
+    fn put(&mut self, text: &str, style: Style) {
+        self.page.put(text, style);
+        if self.page.as_bytes().len() > STREAM_LIMIT {
+            self.flush();
+        }
+    }
+
+    fn put_line(&mut self, text: &str, style: Style) {
+        self.put(text, style);
+        self.put("\n", Style::default());
+    }
+
+    /// Writes out the page. After the first error nothing is written any more.
+    fn flush(&mut self) {
+        if self.failure.is_none() && !self.page.as_bytes().is_empty() {
+            let written = write_all(&mut self.writer, self.page.as_bytes())
+                .and_then(|()| self.writer.flush());
+            self.failure = written.err();
+        }
+        self.page.clear();
+    }
+
+    fn is_broken_pipe(&self) -> bool {
+        self.failure
+            .as_ref()
+            .is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
+    }
+}
+
+/// Like `Write::write_all`, but waits where the stream is one that does not block: a program that
+/// shares the terminal may have switched it over.
+fn write_all(writer: &mut impl Write, mut bytes: &[u8]) -> io::Result<()> {
+    while !bytes.is_empty() {
+        match writer.write(bytes) {
+            Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+            Ok(written) => bytes = bytes.get(written..).unwrap_or_default(),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                thread::sleep(Duration::from_millis(1));
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
+}
