@@ -1,1 +1,1 @@
-//! Tests: config.
+//! Tests.

@@ -1,4 +1,10 @@
 //! The tests of the whole program, by area, and of the library's parts where they meet.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::print_stderr,
+    reason = "everything here is a test; the exemption for tests does not reach their shared functions"
+)]
 
 mod common;
 

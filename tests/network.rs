@@ -1,1 +1,1 @@
-//! Tests: network.
+//! Tests.

@@ -1,1 +1,1 @@
-//! Tests: one_shot.
+//! Tests.

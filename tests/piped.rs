@@ -1,1 +1,1 @@
-//! Tests: piped.
+//! Tests.

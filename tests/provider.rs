@@ -1,1 +1,1 @@
-//! Tests: provider.
+//! Tests.

@@ -1,1 +1,1 @@
-//! Tests: tools.
+//! Tests.

@@ -1,1 +1,1 @@
-//! Tests: turns.
+//! Tests.

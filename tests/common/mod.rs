@@ -1,1 +1,23 @@
-//! What the tests share.
+//! What the tests share: a scripted server, runs of the real binary, a scripted model.
+//!
+//! Nothing here knows what any single test is about, and nothing here sleeps: whoever waits, waits
+//! for a condition, with a [`DEADLINE`].
+
+#![allow(
+    dead_code,
+    unused_imports,
+    reason = "a kit for every area of the tests; not every tool is in use at every time"
+)]
+
+use std::time::Duration;
+
+pub(crate) mod cli;
+pub(crate) mod model;
+pub(crate) mod output;
+pub(crate) mod reply;
+pub(crate) mod request;
+pub(crate) mod server;
+
+/// How long anything may take before the test fails. Generous, for machines under load: it bounds
+/// what hangs and measures nothing.
+pub(crate) const DEADLINE: Duration = Duration::from_secs(20);

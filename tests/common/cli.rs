@@ -1,0 +1,474 @@
+//! Runs of the real binary, each in a home and a directory of its own and without any environment
+//! but PATH, and checks of what came of them.
+//!
+//! A run that does not end in time is killed and fails its test. Every failed check shows the whole
+//! run: exit code, standard output and standard error.
+
+use std::ffi::{OsStr, OsString};
+use std::fs;
+use std::io::{Read, Write};
+use std::os::unix::process::ExitStatusExt;
+use std::path::Path;
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::{Arc, Condvar, Mutex};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process};
+use tempfile::TempDir;
+
+use super::DEADLINE;
+pub(crate) use super::output::Output;
+use super::output::shown;
+use super::server::Server;
+
+/// The name of the file that [`Cli::prompt`] writes.
+const PROMPT_FILE: &str = "prompt.txt";
+
+/// A run to be: what it finds and what it is given.
+pub(crate) struct Cli {
+    home: TempDir,
+    directory: TempDir,
+    config: String,
+    arguments: Vec<OsString>,
+    environment: Vec<(OsString, OsString)>,
+    stdin: Input,
+    wrapper: Option<String>,
+    lines_read: Option<usize>,
+    deadline: Duration,
+}
+
+enum Input {
+    Closed,
+    Bytes(Vec<u8>),
+    Open,
+}
+
+impl Cli {
+    /// A run in an empty directory, with nothing on standard input.
+    pub(crate) fn new() -> Self {
+        Self {
+            home: TempDir::new().unwrap(),
+            directory: TempDir::new().unwrap(),
+            config: String::new(),
+            arguments: Vec::new(),
+            environment: Vec::new(),
+            stdin: Input::Closed,
+            wrapper: None,
+            lines_read: None,
+            deadline: DEADLINE,
+        }
+    }
+
+    /// A run in the home and directory of an earlier one, its files as they are now.
+    pub(crate) fn after(earlier: Output) -> Self {
+        Self {
+            home: earlier.home,
+            directory: earlier.directory,
+            ..Self::new()
+        }
+    }
+
+    /// A run in a directory whose `model.cfg` names this server and the model `test-model`.
+    pub(crate) fn against(server: &Server) -> Self {
+        let endpoint = format!("endpoint={}", server.url());
+        Self::new().config(&endpoint).config("model=test-model")
+    }
+
+    /// Adds lines to the `model.cfg` of the directory.
+    pub(crate) fn config(mut self, lines: &str) -> Self {
+        self.config.push_str(lines);
+        self.config.push('\n');
+        self
+    }
+
+    /// Puts a file into the directory, parents included.
+    pub(crate) fn file(self, path: &str, content: impl AsRef<[u8]>) -> Self {
+        put(&self.directory.path().join(path), content.as_ref());
+        self
+    }
+
+    /// Puts a file into the home, parents included.
+    pub(crate) fn home_file(self, path: &str, content: impl AsRef<[u8]>) -> Self {
+        put(&self.home.path().join(path), content.as_ref());
+        self
+    }
+
+    /// Adds an argument.
+    pub(crate) fn arg(mut self, argument: impl AsRef<OsStr>) -> Self {
+        self.arguments.push(argument.as_ref().to_owned());
+        self
+    }
+
+    /// Adds arguments.
+    pub(crate) fn args<'a>(self, arguments: impl IntoIterator<Item = &'a str>) -> Self {
+        arguments.into_iter().fold(self, Self::arg)
+    }
+
+    /// Writes a prompt file and names it as an argument.
+    pub(crate) fn prompt(self, text: &str) -> Self {
+        self.file(PROMPT_FILE, text).arg(PROMPT_FILE)
+    }
+
+    /// Sets a variable of the environment.
+    pub(crate) fn env(mut self, name: &str, value: impl AsRef<OsStr>) -> Self {
+        self.environment
+            .push((name.into(), value.as_ref().to_owned()));
+        self
+    }
+
+    /// Gives these bytes on standard input, then its end.
+    pub(crate) fn stdin(mut self, bytes: impl AsRef<[u8]>) -> Self {
+        self.stdin = Input::Bytes(bytes.as_ref().to_vec());
+        self
+    }
+
+    /// Gives these lines on standard input, then its end.
+    pub(crate) fn lines<'a>(self, lines: impl IntoIterator<Item = &'a str>) -> Self {
+        let text: String = lines.into_iter().flat_map(|line| [line, "\n"]).collect();
+        self.stdin(text)
+    }
+
+    /// Gives a pipe on standard input that stays open until the test closes it.
+    pub(crate) fn stdin_open(mut self) -> Self {
+        self.stdin = Input::Open;
+        self
+    }
+
+    /// Starts the program from a shell script, as `exec "$@"`, for what only a shell can set up
+    /// (`umask`, `ulimit`, redirections).
+    pub(crate) fn through(mut self, script: &str) -> Self {
+        self.wrapper = Some(script.to_owned());
+        self
+    }
+
+    /// Reads so many lines of standard output and then closes it, as `head` does.
+    pub(crate) fn head(mut self, lines: usize) -> Self {
+        self.lines_read = Some(lines);
+        self
+    }
+
+    /// The directory of the run.
+    pub(crate) fn directory(&self) -> &Path {
+        self.directory.path()
+    }
+
+    /// The home of the run.
+    pub(crate) fn home(&self) -> &Path {
+        self.home.path()
+    }
+
+    /// Runs it to its end.
+    #[track_caller]
+    pub(crate) fn run(self) -> Output {
+        self.start().finish()
+    }
+
+    /// Starts it.
+    #[track_caller]
+    pub(crate) fn start(self) -> Running {
+        let mut command = self.command();
+        let mut child = command.spawn().expect("the program starts");
+        let mut stdin = child.stdin.take();
+        if let Input::Bytes(bytes) = self.stdin {
+            let mut pipe = stdin.take().unwrap();
+            // Whoever does not read its input may close it.
+            thread::spawn(move || {
+                let _ = pipe.write_all(&bytes);
+            });
+        }
+        let stdout = Captured::of(child.stdout.take().unwrap(), self.lines_read);
+        let stderr = Captured::of(child.stderr.take().unwrap(), None);
+        Running {
+            child,
+            stdin,
+            stdout,
+            stderr,
+            home: self.home,
+            directory: self.directory,
+            ends_before: Instant::now() + self.deadline,
+        }
+    }
+
+    fn command(&self) -> Command {
+        if !self.config.is_empty() {
+            put(
+                &self.directory.path().join("model.cfg"),
+                self.config.as_bytes(),
+            );
+        }
+        let program = env!("CARGO_BIN_EXE_bantam");
+        let mut command = match &self.wrapper {
+            Some(script) => {
+                let mut command = Command::new("sh");
+                command.args(["-c", script, "sh", program]);
+                command
+            }
+            None => Command::new(program),
+        };
+        command
+            .args(&self.arguments)
+            .current_dir(self.directory.path())
+            .env_clear()
+            .env("PATH", std::env::var_os("PATH").unwrap_or_default())
+            .env("HOME", self.home.path())
+            .envs(self.environment.iter().map(|(name, value)| (name, value)))
+            .stdin(match self.stdin {
+                Input::Closed => Stdio::null(),
+                Input::Bytes(_) | Input::Open => Stdio::piped(),
+            })
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        command
+    }
+}
+
+fn put(path: &Path, content: &[u8]) {
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    fs::write(path, content).unwrap();
+}
+
+/// A run that goes on.
+pub(crate) struct Running {
+    child: Child,
+    stdin: Option<ChildStdin>,
+    stdout: Captured,
+    stderr: Captured,
+    home: TempDir,
+    directory: TempDir,
+    ends_before: Instant,
+}
+
+impl Running {
+    /// The process id.
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// The directory of the run.
+    pub(crate) fn directory(&self) -> &Path {
+        self.directory.path()
+    }
+
+    /// The home of the run.
+    pub(crate) fn home(&self) -> &Path {
+        self.home.path()
+    }
+
+    /// Standard output so far.
+    pub(crate) fn stdout(&self) -> String {
+        self.stdout.text()
+    }
+
+    /// Standard error so far.
+    pub(crate) fn stderr(&self) -> String {
+        self.stderr.text()
+    }
+
+    /// Waits until standard output contains this.
+    #[track_caller]
+    pub(crate) fn wait_for_stdout(&self, text: &str) {
+        let found = self.stdout.wait_for(text, self.ends_before);
+        assert!(found, "no {text:?} on standard output:\n{}", self.so_far());
+    }
+
+    /// Waits until standard error contains this.
+    #[track_caller]
+    pub(crate) fn wait_for_stderr(&self, text: &str) {
+        let found = self.stderr.wait_for(text, self.ends_before);
+        assert!(found, "no {text:?} on standard error:\n{}", self.so_far());
+    }
+
+    /// Waits until a file of the directory is there and not empty; gives its content.
+    #[track_caller]
+    pub(crate) fn wait_for_file(&self, name: &str) -> String {
+        let path = self.directory.path().join(name);
+        let mut content = String::new();
+        let found = wait_until(self.ends_before, || {
+            content = fs::read_to_string(&path).unwrap_or_default();
+            !content.is_empty()
+        });
+        assert!(found, "no file {name}:\n{}", self.so_far());
+        content
+    }
+
+    /// Writes to standard input.
+    #[track_caller]
+    pub(crate) fn write(&mut self, text: &str) {
+        let stdin = self.stdin.as_mut().expect("standard input is open");
+        stdin.write_all(text.as_bytes()).unwrap();
+        stdin.flush().unwrap();
+    }
+
+    /// Ends standard input.
+    pub(crate) fn close_stdin(&mut self) {
+        self.stdin = None;
+    }
+
+    /// Sends SIGINT.
+    #[track_caller]
+    pub(crate) fn interrupt(&self) {
+        self.signal(Signal::INT);
+    }
+
+    /// Sends a signal.
+    #[track_caller]
+    pub(crate) fn signal(&self, signal: Signal) {
+        kill_process(Pid::from_child(&self.child), signal).expect("the program still runs");
+    }
+
+    /// The most memory it has had resident so far, in bytes.
+    #[cfg(target_os = "linux")]
+    #[track_caller]
+    pub(crate) fn peak_memory(&self) -> u64 {
+        let status = fs::read_to_string(format!("/proc/{}/status", self.pid())).unwrap();
+        let kilobytes: u64 = status
+            .lines()
+            .find_map(|line| line.strip_prefix("VmHWM:"))
+            .and_then(|rest| rest.trim().trim_end_matches(" kB").parse().ok())
+            .expect("the kernel tells the peak");
+        kilobytes * 1024
+    }
+
+    /// Waits for its end.
+    #[track_caller]
+    pub(crate) fn finish(mut self) -> Output {
+        let ends_before = self.ends_before;
+        let mut status = None;
+        wait_until(ends_before, || {
+            status = self.child.try_wait().unwrap();
+            status.is_some()
+        });
+        let Some(status) = status else {
+            panic!("it did not end:\n{}", self.so_far());
+        };
+        assert_eq!(status.signal(), None, "killed:\n{}", self.so_far());
+        for (name, captured) in [("output", &self.stdout), ("error", &self.stderr)] {
+            assert!(
+                captured.wait_for_end(ends_before),
+                "something still holds its standard {name}:\n{}",
+                self.so_far()
+            );
+        }
+        Output {
+            code: status.code().unwrap(),
+            stdout: self.stdout(),
+            stderr: self.stderr(),
+            home: replace_directory(&mut self.home),
+            directory: replace_directory(&mut self.directory),
+        }
+    }
+
+    fn so_far(&self) -> String {
+        shown("running", &self.stdout(), &self.stderr())
+    }
+}
+
+/// Takes the directory out of something that has a destructor.
+fn replace_directory(directory: &mut TempDir) -> TempDir {
+    std::mem::replace(directory, TempDir::new().unwrap())
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Polls until the condition holds; false when the time is up.
+pub(crate) fn wait_until(ends_before: Instant, mut condition: impl FnMut() -> bool) -> bool {
+    loop {
+        if condition() {
+            return true;
+        }
+        if Instant::now() > ends_before {
+            return false;
+        }
+        thread::sleep(Duration::from_millis(2));
+    }
+}
+
+/// What a stream of the program has brought so far, read by a thread of its own.
+struct Captured(Arc<(Mutex<Stream>, Condvar)>);
+
+#[derive(Default)]
+struct Stream {
+    bytes: Vec<u8>,
+    ended: bool,
+}
+
+impl Captured {
+    fn of(mut source: impl Read + Send + 'static, lines: Option<usize>) -> Self {
+        let shared = Arc::new((Mutex::new(Stream::default()), Condvar::new()));
+        let for_thread = Arc::clone(&shared);
+        thread::spawn(move || {
+            let mut buffer = vec![0; 65_536];
+            // Who reads lines like `head` must not read beyond them.
+            let size = if lines.is_some() { 1 } else { buffer.len() };
+            let mut enough = false;
+            while !enough {
+                let count = source.read(&mut buffer[..size]).unwrap_or(0);
+                let mut stream = for_thread.0.lock().unwrap();
+                stream.bytes.extend_from_slice(&buffer[..count]);
+                let newlines = || stream.bytes.split(|byte| *byte == b'\n').count() - 1;
+                enough = count == 0 || lines.is_some_and(|lines| newlines() >= lines);
+                for_thread.1.notify_all();
+            }
+            drop(source);
+            for_thread.0.lock().unwrap().ended = true;
+            for_thread.1.notify_all();
+        });
+        Self(shared)
+    }
+
+    fn text(&self) -> String {
+        String::from_utf8_lossy(&self.0.0.lock().unwrap().bytes).into_owned()
+    }
+
+    /// Waits until the text is there; false when the time or the stream is at its end without.
+    fn wait_for(&self, text: &str, ends_before: Instant) -> bool {
+        let found = |stream: &Stream| String::from_utf8_lossy(&stream.bytes).contains(text);
+        self.wait(ends_before, |stream| stream.ended || found(stream));
+        found(&self.0.0.lock().unwrap())
+    }
+
+    fn wait_for_end(&self, ends_before: Instant) -> bool {
+        self.wait(ends_before, |stream| stream.ended)
+    }
+
+    fn wait(&self, ends_before: Instant, condition: impl Fn(&Stream) -> bool) -> bool {
+        let rest = ends_before.saturating_duration_since(Instant::now());
+        let stream = self.0.0.lock().unwrap();
+        let (stream, _) = self
+            .0
+            .1
+            .wait_timeout_while(stream, rest, |stream| !condition(stream))
+            .unwrap();
+        condition(&stream)
+    }
+}
+
+/// Whether a process with this id is there (and no zombie).
+pub(crate) fn is_running(pid: u32) -> bool {
+    let state = Command::new("ps")
+        .args(["-o", "stat=", "-p", &pid.to_string()])
+        .output()
+        .expect("ps runs");
+    let state = String::from_utf8_lossy(&state.stdout);
+    !state.trim().is_empty() && !state.trim().starts_with('Z')
+}
+
+/// Waits until the process is gone.
+#[track_caller]
+pub(crate) fn wait_for_end_of(pid: u32) {
+    let gone = wait_until(Instant::now() + DEADLINE, || !is_running(pid));
+    assert!(gone, "process {pid} still runs");
+}
+
+/// Ends a process that a test left behind on purpose.
+pub(crate) fn end(pid: u32) {
+    if let Some(pid) = i32::try_from(pid).ok().and_then(Pid::from_raw) {
+        let _ = kill_process(pid, Signal::KILL);
+    }
+}
