@@ -451,12 +451,18 @@ impl Captured {
 
 /// Whether a process with this id is there (and no zombie).
 pub(crate) fn is_running(pid: u32) -> bool {
-    let state = Command::new("ps")
-        .args(["-o", "stat=", "-p", &pid.to_string()])
-        .output()
-        .expect("ps runs");
-    let state = String::from_utf8_lossy(&state.stdout);
-    !state.trim().is_empty() && !state.trim().starts_with('Z')
+    let state = if Path::new("/proc/self/stat").exists() {
+        let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+        let after_name = stat.rfind(')').map_or("", |at| &stat[at + 1..]);
+        after_name.trim().to_owned()
+    } else {
+        let told = Command::new("ps")
+            .args(["-o", "stat=", "-p", &pid.to_string()])
+            .output()
+            .expect("ps runs");
+        String::from_utf8_lossy(&told.stdout).trim().to_owned()
+    };
+    !state.is_empty() && !state.starts_with('Z')
 }
 
 /// Waits until the process is gone.
