@@ -157,6 +157,11 @@ impl Conversation {
         &self.messages
     }
 
+    /// Gives its messages away, the system message first.
+    pub fn into_messages(self) -> Vec<Message> {
+        self.messages
+    }
+
     /// The last message.
     pub fn last(&self) -> Option<&Message> {
         self.messages.last()

@@ -1,0 +1,220 @@
+//! The directory of the session files: its creation and modes, the lock that serialises writers, and
+//! atomic writes into it (SPEC E1, E2).
+//!
+//! Owns everything here that is special to one system. Knows nothing of what is in the files.
+
+use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::{Duration, Instant, SystemTime};
+
+use crate::error::{Error, Result};
+
+/// How long a writer waits for another one. Saving takes milliseconds; a process that holds the lock
+/// for longer is stopped or stuck.
+const LOCK_PATIENCE: Duration = Duration::from_secs(2);
+
+/// How long it sleeps between two tries.
+const LOCK_PAUSE: Duration = Duration::from_millis(5);
+
+/// Which file the one at a path is, and in which state: equal stamps mean the same file, unchanged.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Stamp {
+    modified: SystemTime,
+    length: u64,
+    inode: u64,
+}
+
+impl Stamp {
+    /// The stamp of the file at `path`, if there is one.
+    pub(super) fn of(path: &Path) -> Option<Self> {
+        let metadata = fs::symlink_metadata(path).ok()?;
+        Some(Self {
+            modified: metadata.modified().ok()?,
+            length: metadata.len(),
+            inode: system::inode(&metadata),
+        })
+    }
+}
+
+/// Creates the directory with its parents and makes it private, whatever the umask.
+pub(super) fn prepare(directory: &Path) -> Result<()> {
+    let mut builder = DirBuilder::new();
+    builder.recursive(true);
+    system::private_directory(&mut builder);
+    builder
+        .create(directory)
+        .map_err(|error| Error::io("create", directory, error))?;
+    // A directory that belongs to somebody else can't be changed; whether it is of use shows when
+    // the file is written.
+    let _ = system::make_private(directory, 0o700);
+    Ok(())
+}
+
+/// The right to write into the directory, until it is dropped.
+#[derive(Debug)]
+pub(super) struct Lock(
+    #[expect(dead_code, reason = "the lock lives as long as the open file")] File,
+);
+
+/// Waits for the right to write into the directory, but not for ever.
+pub(super) fn lock(directory: &Path) -> Result<Lock> {
+    let path = directory.join(".lock");
+    let failed = |error| Error::io("lock the sessions with", &path, error);
+    let mut options = OpenOptions::new();
+    options.create(true).truncate(false).write(true);
+    system::private_file(&mut options);
+    let file = options.open(&path).map_err(failed)?;
+    let deadline = Instant::now() + LOCK_PATIENCE;
+    loop {
+        match file.try_lock() {
+            Ok(()) => return Ok(Lock(file)),
+            // Some file systems have no locks; a single process at a time is safe without.
+            Err(TryLockError::Error(error)) if error.kind() == io::ErrorKind::Unsupported => {
+                return Ok(Lock(file));
+            }
+            Err(TryLockError::Error(error)) => return Err(failed(error)),
+            Err(TryLockError::WouldBlock) if Instant::now() >= deadline => {
+                return Err(Error::Session {
+                    message: format!(
+                        "cannot save the session: another process holds {} and does not let go",
+                        path.display()
+                    ),
+                    hint: Some("is another bantam stopped? `fg` or `kill` it".into()),
+                });
+            }
+            Err(TryLockError::WouldBlock) => thread::sleep(LOCK_PAUSE),
+        }
+    }
+}
+
+/// A whole file under a temporary name, until it is put in its place or dropped.
+#[derive(Debug)]
+pub(super) struct Temporary(PathBuf);
+
+impl Temporary {
+    /// Writes `bytes` into a private file beside the sessions, and makes sure that they are there.
+    pub(super) fn write(directory: &Path, bytes: &[u8], sync: bool) -> Result<Self> {
+        let path = directory.join(format!(".{}.tmp", std::process::id()));
+        let temporary = Self(path);
+        temporary
+            .fill(bytes, sync)
+            .map_err(|error| Error::io("write the session", &temporary.0, error))?;
+        Ok(temporary)
+    }
+
+    fn fill(&self, bytes: &[u8], sync: bool) -> io::Result<()> {
+        match fs::remove_file(&self.0) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
+        let mut options = OpenOptions::new();
+        options.create_new(true).write(true);
+        system::private_file(&mut options);
+        let mut file = options.open(&self.0)?;
+        system::make_private(&self.0, 0o600)?;
+        file.write_all(bytes)?;
+        if sync {
+            file.sync_all()?;
+        }
+        let length = file.metadata()?.len();
+        if length != bytes.len() as u64 {
+            return Err(io::Error::new(
+                io::ErrorKind::WriteZero,
+                format!("only {length} of {} bytes were written", bytes.len()),
+            ));
+        }
+        Ok(())
+    }
+
+    /// Puts the file at `path`, in place of what is there.
+    pub(super) fn place(self, path: &Path) -> Result<()> {
+        fs::rename(&self.0, path).map_err(|error| Error::io("replace the session", path, error))
+    }
+}
+
+impl Drop for Temporary {
+    fn drop(&mut self) {
+        // Nothing is there after `place`.
+        let _ = fs::remove_file(&self.0);
+    }
+}
+
+/// Gives the file or directory at `from` the free name `to`, private from then on.
+pub(super) fn move_aside(from: &Path, to: &Path) -> Result<()> {
+    fs::rename(from, to).map_err(|error| Error::io("keep aside", from, error))?;
+    if to.is_file() {
+        let _ = system::make_private(to, 0o600);
+    }
+    Ok(())
+}
+
+/// Makes sure that a file written earlier outlives a loss of power.
+pub(super) fn sync_file(path: &Path) -> Result<()> {
+    File::open(path)
+        .and_then(|file| file.sync_all())
+        .map_err(|error| Error::io("sync the session", path, error))
+}
+
+/// Makes sure that names given in the directory outlive a loss of power, where systems need that.
+pub(super) fn sync_names(directory: &Path) {
+    // Not every file system can; the file itself is safe by then.
+    let _ = system::sync_directory(directory);
+}
+
+#[cfg(unix)]
+mod system {
+    use std::fs::{self, DirBuilder, File, Metadata, OpenOptions, Permissions};
+    use std::io;
+    use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
+    use std::path::Path;
+
+    pub(super) fn private_directory(builder: &mut DirBuilder) {
+        builder.mode(0o700);
+    }
+
+    pub(super) fn private_file(options: &mut OpenOptions) {
+        options.mode(0o600);
+    }
+
+    /// Sets the mode unless it is that already.
+    pub(super) fn make_private(path: &Path, mode: u32) -> io::Result<()> {
+        if fs::metadata(path)?.mode() & 0o7777 == mode {
+            return Ok(());
+        }
+        fs::set_permissions(path, Permissions::from_mode(mode))
+    }
+
+    pub(super) fn inode(metadata: &Metadata) -> u64 {
+        metadata.ino()
+    }
+
+    pub(super) fn sync_directory(directory: &Path) -> io::Result<()> {
+        File::open(directory)?.sync_all()
+    }
+}
+
+#[cfg(not(unix))]
+mod system {
+    use std::fs::{DirBuilder, Metadata, OpenOptions};
+    use std::io;
+    use std::path::Path;
+
+    // A profile's directory is private there by inheritance.
+    pub(super) fn private_directory(_: &mut DirBuilder) {}
+
+    pub(super) fn private_file(_: &mut OpenOptions) {}
+
+    pub(super) fn make_private(_: &Path, _: u32) -> io::Result<()> {
+        Ok(())
+    }
+
+    pub(super) fn inode(_: &Metadata) -> u64 {
+        0
+    }
+
+    pub(super) fn sync_directory(_: &Path) -> io::Result<()> {
+        Ok(())
+    }
+}
