@@ -5,7 +5,7 @@ use std::io::{self, IsTerminal, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use bantam::app::{self, App, Mode, Next};
+use bantam::app::{self, App, Mode, Next, Start};
 use bantam::error::{Error, Result};
 use bantam::signals::{self, Hooks, Signals};
 use bantam::{config, shell, term};
@@ -110,12 +110,26 @@ async fn start(options: Options) -> u8 {
         None if io::stdin().is_terminal() && io::stdout().is_terminal() => Mode::Interactive,
         None => Mode::Piped,
     };
-    let code = match App::open(mode, options.quiet, options.overrides, signals.clone()) {
+    let code = match open(mode, &options, signals.clone()) {
         Ok(app) => in_mode(app, options.file.as_deref(), options.resume).await,
         Err(error) => report(&error),
     };
     shell::end_running(signals::GRACE);
     signals.exit_code().unwrap_or(code)
+}
+
+fn open(mode: Mode, options: &Options, signals: Signals) -> Result<App> {
+    let directory = std::env::current_dir().map_err(|error| Error::io("enter", "the working directory", error))?;
+    App::open(Start {
+        mode,
+        quiet: options.quiet,
+        overrides: options.overrides.clone(),
+        keep: mode != Mode::OneShot || options.resume.is_some(),
+        directory,
+        home: dirs::home_dir(),
+        variable: |name| std::env::var(name).ok().filter(|value| !value.is_empty()),
+        signals,
+    })
 }
 
 async fn in_mode(mut app: App, file: Option<&Path>, resume: Option<Option<String>>) -> u8 {
@@ -133,13 +147,15 @@ async fn in_mode(mut app: App, file: Option<&Path>, resume: Option<Option<String
 
 /// One prompt, or one command, from a file.
 async fn one_shot(app: &mut App, file: &Path) -> u8 {
-    match read_prompt(file) {
-        Ok(text) => match text.strip_prefix('!') {
-            Some(command) => app.shell(command).await,
-            None => app.prompt(&text).await,
-        },
-        Err(error) => app.fail(&error),
+    let text = match read_prompt(file) {
+        Ok(text) => text,
+        Err(error) => return app.fail(&error),
+    };
+    if let Some(command) = text.strip_prefix('!') {
+        return app.shell(command).await;
     }
+    app.greet().await;
+    app.prompt(&text).await
 }
 
 /// Prompts and commands, one after another, until there are no more.

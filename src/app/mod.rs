@@ -6,6 +6,7 @@
 mod carry_out;
 mod completion;
 mod input;
+mod sessions;
 mod settings;
 
 use std::path::PathBuf;
@@ -14,15 +15,16 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::agent::{Agent, End, Turn};
 use crate::client::{BACKOFF, Client, Network};
-use crate::commands::{self, Parsed};
-use crate::config::{Config, Environment};
+use crate::commands;
+use crate::config::{self, Config};
 use crate::error::{Error, Result};
 use crate::event::Event;
 use crate::message::{Conversation, Message};
 use crate::render::Screen;
 use crate::session::Store;
-use crate::shell::{self, End as ShellEnd};
+use crate::shell;
 use crate::signals::{INTERRUPTED, Signals};
+use crate::trust::Destination;
 use crate::usage::TurnUsage;
 use input::Source;
 
@@ -37,7 +39,7 @@ pub enum Mode {
     OneShot,
 }
 
-/// Everything that `main` knows and the application does not find out by itself.
+/// What the application does not find out by itself.
 pub struct Start {
     /// How the program is used.
     pub mode: Mode,
@@ -57,12 +59,12 @@ pub struct Start {
     pub signals: Signals,
 }
 
-/// What the person does next.
+/// What follows a line of input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Next {
     /// The program ends.
     Quit,
-    /// It goes on; the exit code is for the case that nothing follows.
+    /// It goes on; this would be the exit code if nothing followed.
     Continue(u8),
 }
 
@@ -81,49 +83,102 @@ pub struct App {
     usage: Option<TurnUsage>,
     /// At how many percent the person last declined to compact.
     declined_at: Option<f64>,
+    /// Whether the person knows already that the conversation can't be saved.
+    save_failed: bool,
 }
 
 /// The page that `--help` prints (SPEC A5).
 pub fn help_page() -> String {
-    format!(
-        "bantam {}: an AI agent for the terminal\n\n{}\n{}",
-        env!("CARGO_PKG_VERSION"),
-        include_str!("help.txt"),
-        commands::help()
-    )
+    let version = env!("CARGO_PKG_VERSION");
+    format!("bantam {version}: an AI agent for the terminal\n\n{}{}", include_str!("help.txt"), commands::help())
 }
 
 impl App {
     /// Reads the settings and gets everything ready. Nothing is sent yet.
     pub fn open(start: Start) -> Result<Self> {
-        let environment = Environment {
+        let environment = config::Environment {
             api_key: (start.variable)("OPENAI_API_KEY"),
             tools_dir: (start.variable)("BANTAM_TOOLS_DIR"),
         };
         let mut config = Config::load(&start.directory, start.overrides.clone(), environment)?;
         let network = Network::from_env(&start.variable)?;
-        let store = Store::open(start.home.clone(), &start.directory);
+        let store = Store::open(start.home.as_deref(), &start.directory);
         let mut screen = settings::screen(&start, &config);
         for warning in config.take_warnings() {
             screen.event(Event::Warning(&warning));
         }
-        let agent = Agent {
-            model: Client::new(settings::client(&config), network, BACKOFF),
-            tools: settings::tools(&config, &store),
-            max_iterations: config.max_iterations(),
+        if start.home.is_none() && start.keep {
+            let warning = "HOME is not set: the conversation and the history are not saved";
+            screen.event(Event::Warning(warning));
+        }
+        let source = match start.mode {
+            Mode::Interactive => input::open_terminal(&start, &config, screen.as_mut())?,
+            Mode::Piped => Source::pipe(),
+            Mode::OneShot => Source::Nothing,
         };
-        let conversation = Conversation::new(&settings::system_prompt(&start, &config));
-        let source = Source::open(start.mode)?;
-        let window = Arc::default();
-        let mut app =
-            Self { start, config, agent, conversation, store, screen, source, window, usage: None, declined_at: None };
-        app.open_terminal();
-        Ok(app)
+        Ok(Self {
+            agent: Agent {
+                model: Client::new(settings::client(&config), network, BACKOFF),
+                tools: settings::tools(&config, &store),
+                max_iterations: config.max_iterations(),
+            },
+            conversation: Conversation::new(&settings::system_prompt(&start, &config)),
+            window: Arc::default(),
+            usage: None,
+            declined_at: None,
+            save_failed: false,
+            start,
+            config,
+            store,
+            screen,
+            source,
+        })
     }
 
     /// Whether a person sits at a terminal.
     pub fn is_interactive(&self) -> bool {
         self.start.mode == Mode::Interactive
+    }
+
+    /// Says what runs and where it sends the conversation, and asks whether the key may go there
+    /// (SPEC B9). To be called once, before anything is sent.
+    pub async fn greet(&mut self) {
+        if self.is_interactive() {
+            let (version, model) = (env!("CARGO_PKG_VERSION"), self.config.model());
+            let from = self.config.file().unwrap_or("defaults");
+            let endpoint = self.config.shown_endpoint();
+            self.screen.line(&format!("bantam {version}: {model} at {endpoint} ({from}); /help lists the commands"));
+        }
+        self.check_destination().await;
+        self.discover_window();
+    }
+
+    async fn check_destination(&mut self) {
+        let Some(destination) = Destination::in_question(&self.config) else { return };
+        let home = self.start.home.clone();
+        if destination.is_trusted(home.as_deref()) {
+            return;
+        }
+        let endpoint = self.config.shown_endpoint();
+        if !self.is_interactive() {
+            let warning = format!("the key of OPENAI_API_KEY goes to {endpoint}, which nobody has confirmed");
+            self.screen.event(Event::Warning(&warning));
+            return;
+        }
+        let question = format!("May the key of OPENAI_API_KEY go to {endpoint}? [y/N]: ");
+        self.screen.end_line();
+        if !self.source.confirm(&question, false).await {
+            self.config.forget_environment_key();
+            self.apply_settings();
+        } else if let Some(Err(error)) = home.map(|home| destination.trust(&home)) {
+            self.screen.event(Event::Warning(&format!("cannot remember that: {error}")));
+        }
+    }
+
+    /// The next line of input; `None` when there is none or the program is to end.
+    pub async fn read_line(&mut self) -> Option<String> {
+        self.screen.end_line();
+        self.source.next(self.start.signals.stop()).await
     }
 
     /// Runs one line of input: a slash command, a shell command or a prompt.
@@ -136,36 +191,35 @@ impl App {
             return Next::Continue(self.shell_into_conversation(command).await);
         }
         if let Some(command) = text.strip_prefix('!') {
-            // In the loop a command's exit code is shown, not the loop's own.
+            // In the loop a command's exit code is shown, not made the loop's own.
             self.shell(command).await;
             return Next::Continue(0);
         }
         match commands::parse(text) {
-            Parsed::Command(command) => self.carry_out(command).await,
-            Parsed::Wrong(error) => Next::Continue(self.fail(&error)),
-            Parsed::Prompt => Next::Continue(self.prompt(text).await),
+            Some(Ok(command)) => self.carry_out(command).await,
+            Some(Err(error)) => Next::Continue(self.fail(&error)),
+            None => Next::Continue(self.prompt(text).await),
         }
     }
 
     /// Takes one prompt to its answer, tells its usage and saves the conversation; the exit code.
     pub async fn prompt(&mut self, text: &str) -> u8 {
-        let message = Message::user(text);
-        let turn = self.run_turn(message.clone()).await;
-        let retry = match &turn.end {
-            End::Failed(error) if error.is_context_length() && self.is_interactive() => {
-                self.screen.error(error);
-                self.make_room_for(message, &turn).await
+        let mut turn = self.run_turn(Message::user(text)).await;
+        if let End::Failed(error) = &turn.end
+            && error.is_context_length()
+            && self.is_interactive()
+        {
+            self.screen.error(error);
+            match self.make_room(text, turn.taken_back).await {
+                Some(prompt) => turn = self.run_turn(prompt).await,
+                None => turn.end = End::Stopped,
             }
-            _ => None,
-        };
-        let turn = match retry {
-            Some(message) => self.run_turn(message).await,
-            None => turn,
-        };
+        }
         if turn.taken_back {
             self.source.recall(text);
         }
         let code = self.report(&turn);
+        self.save(true);
         if code == 0 {
             self.offer_compaction().await;
         }
@@ -175,18 +229,133 @@ impl App {
     async fn run_turn(&mut self, prompt: Message) -> Turn {
         self.screen.end_line();
         let interrupts = self.start.signals.turn();
-        self.begin_discovery();
         let Self { agent, conversation, screen, store, start, config, .. } = self;
-        let mut warned = false;
+        let mut failure = None;
         let mut save = |conversation: &Conversation| {
-            if !start.keep || warned {
-                return;
-            }
-            if let Err(error) = store.save(conversation, config.model(), false) {
-                warned = true;
-                start_warning(&error);
+            if start.keep {
+                failure = store.save(conversation, config.model(), false).err().or(failure.take());
             }
         };
-        agent.run_turn(conversation, prompt, screen.as_mut(), interrupts.token(), &mut save).await
+        let turn = agent.run_turn(conversation, prompt, screen.as_mut(), interrupts.token(), &mut save).await;
+        if let Some(error) = failure {
+            self.warn_of_save(&error);
+        }
+        turn
+    }
+
+    /// Tells how a turn ended and what it used; the exit code.
+    fn report(&mut self, turn: &Turn) -> u8 {
+        self.screen.end_line();
+        if let Some(usage) = turn.usage {
+            let line = usage.line(self.config.model(), self.context_window());
+            self.screen.event(Event::Usage(&line));
+            self.usage = Some(usage);
+        }
+        match &turn.end {
+            End::Answered => 0,
+            End::Stopped => 1,
+            End::Interrupted if self.screen.closed() => 0,
+            End::Interrupted => INTERRUPTED,
+            End::Failed(error) => self.fail(error),
+        }
+    }
+
+    /// Runs a command of the person's that the conversation does not learn of; its exit code.
+    pub async fn shell(&mut self, command: &str) -> u8 {
+        self.screen.end_line();
+        let result = if self.has_terminal() {
+            let _handed_over = self.start.signals.hand_over();
+            match self.source.terminal() {
+                Some(terminal) => terminal.hand_over(|| shell::run_on_terminal(command)),
+                None => shell::run_on_terminal(command),
+            }
+            .map(|code| {
+                self.screen.line(&format!("exit: {code}"));
+                code
+            })
+        } else {
+            let interrupts = self.start.signals.turn();
+            let limits = settings::limits(&self.config, &self.store);
+            let screen = &mut self.screen;
+            let mut show = |chunk: &str| screen.command_output(chunk);
+            shell::run(command, &limits, interrupts.token(), &mut show).await.map(|outcome| outcome.exit_code())
+        };
+        self.screen.end_line();
+        match result {
+            Ok(code) => u8::try_from(code & 0xff).unwrap_or(1),
+            Err(error) => self.fail(&Error::Config { message: format!("cannot run the command: {error}"), hint: None }),
+        }
+    }
+
+    /// Runs a command of the person's like the model's, and lets the conversation know (SPEC D8).
+    async fn shell_into_conversation(&mut self, command: &str) -> u8 {
+        self.screen.end_line();
+        let interrupts = self.start.signals.turn();
+        let limits = settings::limits(&self.config, &self.store);
+        let screen = &mut self.screen;
+        let mut show = |chunk: &str| screen.command_output(chunk);
+        match shell::run(command, &limits, interrupts.token(), &mut show).await {
+            Ok(outcome) => {
+                let text = format!("I ran this command:\n{command}\n\nIts output:\n{}", outcome.text);
+                self.conversation.push(Message::user(&text));
+                self.save(true);
+                0
+            }
+            Err(error) => self.fail(&Error::Config { message: format!("cannot run the command: {error}"), hint: None }),
+        }
+    }
+
+    /// Whether commands can be given a terminal.
+    fn has_terminal(&self) -> bool {
+        use std::io::IsTerminal;
+        std::io::stdin().is_terminal() && std::io::stdout().is_terminal()
+    }
+
+    /// Shows an error; the exit code that goes with it.
+    pub fn fail(&mut self, error: &Error) -> u8 {
+        if matches!(error, Error::Cancelled) {
+            return INTERRUPTED;
+        }
+        self.screen.end_line();
+        self.screen.error(error);
+        1
+    }
+
+    /// Saves what is not saved yet and writes out what is not written yet; the exit code.
+    pub fn close(&mut self, code: u8) -> u8 {
+        self.save(true);
+        match self.screen.finish() {
+            Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => 0,
+            Err(error) => self.fail(&Error::io("write to", "standard output", error)).max(code),
+            Ok(()) => code,
+        }
+    }
+
+    /// The context window in tokens, as far as it is known by now.
+    fn context_window(&self) -> u64 {
+        match self.window.load(Ordering::Relaxed) {
+            0 => self.config.context_window(),
+            discovered => discovered,
+        }
+    }
+
+    /// Asks the server for the context window, beside everything else (SPEC B8).
+    fn discover_window(&mut self) {
+        let known = Arc::new(AtomicU64::new(0));
+        self.window = Arc::clone(&known);
+        let answer = self.agent.model.discover_window();
+        tokio::spawn(async move {
+            if let Some(window) = answer.await {
+                known.store(window, Ordering::Relaxed);
+            }
+        });
+    }
+
+    /// Has everything follow the settings after one of them changed.
+    fn apply_settings(&mut self) {
+        self.agent.model.configure(settings::client(&self.config));
+        self.agent.tools = settings::tools(&self.config, &self.store);
+        self.agent.max_iterations = self.config.max_iterations();
+        self.screen.set_look(settings::look(&self.start, &self.config));
     }
 }

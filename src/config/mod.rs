@@ -111,6 +111,11 @@ impl Config {
         Ok(())
     }
 
+    /// Goes on without the environment's key (SPEC B9).
+    pub fn forget_environment_key(&mut self) {
+        self.environment.api_key = None;
+    }
+
     /// The warnings of reading, once.
     pub fn take_warnings(&mut self) -> Vec<String> {
         std::mem::take(&mut self.warnings)

@@ -239,6 +239,14 @@ impl<O: Write, E: Write> Screen for Human<'_, O, E> {
         self.messages.error(error);
     }
 
+    fn set_look(&mut self, look: Look) {
+        self.settle();
+        self.out.flush();
+        self.out.page.set_color(look.color);
+        self.messages.set_look(&look);
+        self.look = look;
+    }
+
     fn finish(&mut self) -> io::Result<()> {
         self.settle();
         self.out.failure.take().map_or(Ok(()), Err)

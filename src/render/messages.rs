@@ -7,7 +7,7 @@ use std::io::Write;
 use std::time::Duration;
 
 use crate::error::Error;
-use crate::render::Stream;
+use crate::render::{Look, Stream};
 use crate::render::theme::Role;
 use crate::sanitize::{Redactor, screen_line};
 
@@ -31,6 +31,14 @@ impl<E: Write> Messages<E> {
             redactor,
             status_shown: false,
         }
+    }
+
+    /// Shows things differently from now on.
+    pub(super) fn set_look(&mut self, look: &Look) {
+        self.clear_status();
+        self.terminal = look.error_terminal;
+        self.redactor = look.redactor.clone();
+        self.stream.page.set_color(look.error_color);
     }
 
     /// Shows that a request is under way: in place on a terminal of `width` columns.

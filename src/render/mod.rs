@@ -57,6 +57,9 @@ pub trait Screen: Sink {
     /// Writes an error and its hint to standard error. A cancelled run is no error.
     fn error(&mut self, error: &Error);
 
+    /// Shows things differently from now on: a setting was changed.
+    fn set_look(&mut self, look: Look);
+
     /// Writes out everything.
     ///
     /// # Errors

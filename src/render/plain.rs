@@ -109,6 +109,10 @@ impl<O: Write, E: Write> Screen for Quiet<O, E> {
         self.messages.error(error);
     }
 
+    fn set_look(&mut self, look: Look) {
+        self.messages.set_look(&look);
+    }
+
     fn finish(&mut self) -> io::Result<()> {
         self.write_answer();
         self.end_line();

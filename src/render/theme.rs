@@ -124,6 +124,11 @@ impl Page {
         }
     }
 
+    /// Colours what comes from now on, or stops doing so.
+    pub(super) fn set_color(&mut self, color: bool) {
+        self.color = color;
+    }
+
     /// Appends `text`, which may hold newlines.
     pub(super) fn put(&mut self, text: &str, style: Style) {
         let Some(last) = text.as_bytes().last() else {
