@@ -1,6 +1,8 @@
 //! Carrying out slash commands.
 
+use crate::agent::Agent;
 use crate::commands::{self, Command};
+use crate::compact;
 use crate::error::{Error, Result};
 use crate::event::Event;
 use crate::message::{Conversation, Message};
@@ -118,9 +120,44 @@ impl App {
         Ok(())
     }
 
-    /// Saves first, for what follows may fail; then has the model say in a line what it is about.
+    /// Saves first, for what follows may fail; then has the model say in a line what it is about
+    /// (SPEC E4).
     async fn save_as(&mut self, name: Option<&str>) -> Result<()> {
-        let _ = (name, Message::user(""));
+        let name = name.unwrap_or(self.store.project_id()).to_owned();
+        if !self.conversation.has_prompt() {
+            self.screen.event(Event::Notice("there is nothing to save yet"));
+            return Ok(());
+        }
+        let saved = self.store.save_named(&name, &self.conversation, self.config.model())?;
+        if let Some(aside) = saved.kept_aside {
+            self.screen.event(Event::Notice(&format!("the conversation that was there is kept as {aside}")));
+        }
+        self.screen.line(&format!("saved as {name}"));
+        let summary = match self.summary_line().await {
+            Ok(line) => line,
+            Err(error) => {
+                if !matches!(error, Error::Cancelled) {
+                    self.screen.event(Event::Notice(&format!("the model gave no summary: {error}")));
+                }
+                self.first_line()
+            }
+        };
+        self.store.set_summary(&summary);
+        self.store.save_named(&name, &self.conversation, self.config.model())?;
+        self.screen.line(&summary);
         Ok(())
+    }
+
+    async fn summary_line(&mut self) -> Result<String> {
+        let interrupts = self.start.signals.turn();
+        let Agent { model, tools, .. } = &mut self.agent;
+        let screen = self.screen.as_mut();
+        compact::summary_line(model, tools.specs(), &self.conversation, screen, interrupts.token()).await
+    }
+
+    /// The first line of the first prompt: what stands for a summary where there is none.
+    fn first_line(&self) -> String {
+        let first = self.conversation.messages().iter().find(|message| message.role() == "user");
+        first.map(Message::text).unwrap_or_default().lines().next().unwrap_or_default().into()
     }
 }
