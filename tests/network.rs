@@ -1,1 +1,514 @@
-//! Tests.
+//! Bad networks: retries, time limits, connections, redirects, proxies, certificates
+//! (SPEC C3, C4, B9, B10).
+
+use std::time::Duration;
+
+use serde_json::json;
+
+use crate::common::cli::{Cli, Running};
+use crate::common::proxy::{Asked, SocksProxy};
+use crate::common::server::{Reply, Server};
+use crate::common::tls::{self, TlsServer};
+
+/// A host that no resolver knows.
+const NOWHERE: &str = "endpoint=http://bantam.invalid/v1";
+
+/// Interrupts a run that is about to try again, and checks that it was.
+#[track_caller]
+fn interrupt_in_back_off(run: Running, reason: &str) {
+    run.wait_for_stderr(reason);
+    run.interrupt();
+    run.finish().code(130);
+}
+
+// C3: what is tried again
+
+#[test]
+fn c3_a_503_and_a_reset_connection_are_survived_with_the_same_bytes() {
+    let server = Server::start([
+        Reply::error(503, "overloaded"),
+        Reply::reset_at_once(),
+        Reply::answer("ok"),
+    ]);
+    let run = Cli::against(&server).prompt("x").run();
+    run.success().stdout_has("ok\n[test-model: 10 prompt + 5 ");
+    let requests = server.finish();
+    assert_eq!(requests[0].text(), requests[1].text());
+    assert_eq!(requests[0].text(), requests[2].text());
+    let second = Duration::from_secs(1);
+    assert!(requests[1].at - requests[0].at >= second);
+    assert!(requests[2].at - requests[1].at >= second);
+}
+
+#[test]
+fn c3_each_retry_is_told_on_one_line_with_reason_time_and_number() {
+    let server = Server::start([Reply::error(503, "overloaded"), Reply::answer("ok")]);
+    let run = Cli::against(&server).prompt("x").run();
+    run.success();
+    let lines: Vec<_> = run
+        .stderr
+        .lines()
+        .filter(|line| line.contains("503"))
+        .collect();
+    assert_eq!(lines.len(), 1, "{run}");
+    for told in ["overloaded", "1 s", "9"] {
+        assert!(lines[0].contains(told), "no {told:?}: {}", lines[0]);
+    }
+}
+
+#[test]
+fn c3_these_statuses_are_tried_again() {
+    for status in [408, 429, 500, 502, 503, 504, 529] {
+        let server = Server::start([Reply::error(status, "not now")]);
+        let run = Cli::against(&server).prompt("x").start();
+        interrupt_in_back_off(run, &status.to_string());
+    }
+}
+
+#[test]
+fn c3_these_statuses_are_final() {
+    for status in [400, 401, 402, 403, 404, 405, 413, 422] {
+        let server = Server::start([Reply::error(status, "no way")]);
+        let run = Cli::against(&server).prompt("x").run();
+        run.code(1)
+            .stderr_has("no way")
+            .stderr_has(&status.to_string());
+        assert_eq!(server.finish().len(), 1, "{status}");
+    }
+}
+
+#[test]
+fn c3_a_used_up_quota_is_final() {
+    for body in [
+        json!({"error": {"message": "You exceeded your current quota", "type": "insufficient_quota",
+            "code": "insufficient_quota"}}),
+        json!({"error": {"message": "Insufficient balance", "code": "1113"}}),
+    ] {
+        let server = Server::start([Reply::error_json(429, &body)]);
+        let run = Cli::against(&server).prompt("x").run();
+        run.code(1);
+        assert_eq!(server.finish().len(), 1, "{body}");
+    }
+}
+
+#[test]
+fn c3_a_rate_limit_told_as_413_and_a_failed_tool_use_are_tried_again() {
+    for (status, body) in [
+        (
+            413,
+            json!({"error": {"message": "Request too large for model on tokens per minute (TPM)",
+            "type": "tokens", "code": "rate_limit_exceeded"}}),
+        ),
+        (
+            400,
+            json!({"error": {"message": "Failed to call a function", "code": "tool_use_failed",
+            "type": "invalid_request_error", "failed_generation": "<tool>"}}),
+        ),
+    ] {
+        let server = Server::start([Reply::error_json(status, &body)]);
+        let run = Cli::against(&server).prompt("x").start();
+        interrupt_in_back_off(run, &status.to_string());
+    }
+}
+
+#[test]
+fn c3_a_500_that_is_no_passing_fault_is_final() {
+    for message in [
+        "1 validation error for ChatCompletionRequest",
+        "Jinja template error: Conversation roles must alternate user/assistant",
+    ] {
+        let server = Server::start([Reply::error(500, message)]);
+        Cli::against(&server)
+            .prompt("x")
+            .run()
+            .code(1)
+            .stderr_has(message);
+    }
+}
+
+#[test]
+fn c3_a_longer_wait_that_the_server_asks_for_replaces_the_delay() {
+    let server = Server::start([
+        Reply::error(429, "slow down").header("Retry-After", "2"),
+        Reply::answer("ok"),
+    ]);
+    let run = Cli::against(&server).prompt("x").run();
+    run.success().stderr_has("2 s");
+    let requests = server.finish();
+    assert!(requests[1].at - requests[0].at >= Duration::from_secs(2));
+}
+
+#[test]
+fn c3_every_way_to_name_a_wait_is_understood() {
+    for (reply, told) in [
+        (Reply::error(429, "x").header("Retry-After", "77"), "77 s"),
+        (
+            Reply::error(503, "x").header("retry-after-ms", "66000"),
+            "66 s",
+        ),
+        (
+            Reply::error(429, "Rate limit reached. Please try again in 55s."),
+            "55 s",
+        ),
+        (
+            Reply::error_json(
+                429,
+                &json!([{"error": {"code": 429, "message": "m", "status": "RESOURCE_EXHAUSTED",
+                    "details": [{"@type": "type.googleapis.com/google.rpc.RetryInfo",
+                        "retryDelay": "44s"}]}}]),
+            ),
+            "44 s",
+        ),
+    ] {
+        let server = Server::start([reply]);
+        let run = Cli::against(&server).prompt("x").start();
+        interrupt_in_back_off(run, told);
+    }
+}
+
+#[test]
+fn c3_a_wait_of_more_than_two_minutes_ends_the_run_with_the_time_named() {
+    let server = Server::start([Reply::error(429, "slow down").header("Retry-After", "3600")]);
+    let run = Cli::against(&server).prompt("x").run();
+    run.code(1);
+    assert!(
+        run.stderr.contains("3600") || run.stderr.contains("1 h"),
+        "{run}"
+    );
+}
+
+#[test]
+fn c3_a_stream_that_breaks_off_is_asked_for_again_and_leaves_nothing() {
+    let server = Server::start([
+        Reply::stream().text("half an ans").cut(),
+        Reply::stream().text("another ha"),
+        Reply::answer("whole"),
+        Reply::answer("two"),
+    ]);
+    let run = Cli::against(&server).lines(["first", "second"]).run();
+    run.success().stdout_has("whole\n");
+    assert_eq!(server.request(3).contents("assistant"), ["whole"]);
+}
+
+#[test]
+fn c3_half_a_call_is_never_run() {
+    let server = Server::start([
+        Reply::stream()
+            .tool_call(0, "a", "shell_exec", r#"{"command":"echo ran > proof"}"#)
+            .cut(),
+        Reply::answer("ok"),
+    ]);
+    let run = Cli::against(&server).prompt("x").run();
+    run.success().no_file("proof").stdout_lacks("[tool call");
+}
+
+#[test]
+fn c3_a_json_answer_that_breaks_off_is_asked_for_again() {
+    let half = Reply::body(200, "application/json", r#"{"choices":[{"message":{"con"#).cut();
+    let whole = Reply::completion(&json!({"role": "assistant", "content": "whole"}), "stop");
+    let server = Server::start([half, whole]);
+    Cli::against(&server)
+        .config("stream=false")
+        .prompt("x")
+        .run()
+        .success()
+        .stdout_has("whole\n");
+}
+
+#[test]
+fn c3_a_server_that_talks_no_http_is_a_network_failure() {
+    let server = Server::start([Reply::bytes("SSH-2.0-OpenSSH_9.6\r\n")]);
+    let run = Cli::against(&server).prompt("x").start();
+    interrupt_in_back_off(run, "9");
+}
+
+#[test]
+fn c3_a_refused_connection_is_tried_again() {
+    let run = Cli::new()
+        .config("endpoint=http://127.0.0.1:1/v1")
+        .prompt("x")
+        .start();
+    interrupt_in_back_off(run, "127.0.0.1:1");
+}
+
+#[test]
+fn c3_a_host_that_cannot_be_found_is_tried_again_and_named() {
+    let run = Cli::new().config(NOWHERE).prompt("x").start();
+    interrupt_in_back_off(run, "bantam.invalid");
+}
+
+#[test]
+fn c3_a_parameter_the_server_refuses_is_left_out_at_once_and_for_the_rest_of_the_run() {
+    for name in ["temperature", "reasoning_effort", "stream_options"] {
+        let server = Server::start([
+            Reply::error(
+                400,
+                &format!("Unsupported parameter: '{name}' is not supported"),
+            ),
+            Reply::shell("true"),
+            Reply::answer("ok"),
+        ])
+        .parameters_may_change();
+        let run = Cli::against(&server).prompt("x").run();
+        run.success().stderr_has(name);
+        let requests = server.finish();
+        assert!(requests[0].json().get(name).is_some());
+        for request in &requests[1..] {
+            assert!(request.json().get(name).is_none(), "{name}");
+        }
+    }
+}
+
+#[test]
+fn c3_a_parameter_is_left_out_once_only() {
+    let refusal = || Reply::error(400, "Unsupported parameter: 'temperature'");
+    let server = Server::start([refusal(), refusal()]).parameters_may_change();
+    let run = Cli::against(&server).prompt("x").run();
+    run.code(1).stderr_has("temperature");
+}
+
+// C4: time limits
+
+#[test]
+fn c4_a_server_that_never_answers_is_a_network_failure_after_the_timeout() {
+    let server = Server::start([Reply::silence(), Reply::answer("ok")]);
+    Cli::against(&server)
+        .config("timeout=1")
+        .prompt("x")
+        .run()
+        .success()
+        .stdout_has("ok\n");
+}
+
+#[test]
+fn c3_a_stream_that_brings_nothing_but_comments_stalls() {
+    let pause = Duration::from_millis(200);
+    let comments = (0..8).fold(Reply::stream().text("half"), |reply, _| {
+        reply.comment("ping").pause(pause)
+    });
+    let server = Server::start([comments.stall(), Reply::answer("whole")]);
+    Cli::against(&server)
+        .config("timeout=1")
+        .prompt("x")
+        .run()
+        .success()
+        .stdout_has("whole\n");
+}
+
+#[test]
+fn c4_a_long_stream_is_never_cut_while_it_moves() {
+    let pause = Duration::from_millis(400);
+    let slow = (0..5).fold(Reply::stream(), |reply, _| reply.text("word ").pause(pause));
+    let server = Server::start([slow.finish("stop").done()]);
+    Cli::against(&server)
+        .config("timeout=1")
+        .prompt("x")
+        .run()
+        .success()
+        .stdout_has("word word word word word ")
+        .stderr_is("...requesting...\n");
+}
+
+// Connections
+
+#[test]
+fn g_an_open_connection_is_used_again() {
+    let calls = (0..6).map(|_| Reply::shell("true"));
+    let server = Server::start(calls.chain([Reply::answer("ok")]));
+    Cli::against(&server).prompt("x").run().success();
+    let used = server.everything().iter().map(|one| one.connection).max();
+    // One for the list of models, one for the conversation.
+    assert!(used.unwrap() < 2, "{used:?}");
+}
+
+#[test]
+fn c3_a_kept_connection_that_was_closed_meanwhile_is_replaced_without_a_word() {
+    let server = Server::start([
+        Reply::shell("true").close_silently(),
+        Reply::shell("true").close(),
+        Reply::answer("ok"),
+    ]);
+    Cli::against(&server)
+        .prompt("x")
+        .run()
+        .success()
+        .stderr_is("...requesting...\n...requesting...\n...requesting...\n");
+}
+
+#[test]
+fn c3_a_kept_connection_that_ends_when_it_is_used_is_replaced_without_a_word() {
+    let server = Server::start([Reply::shell("true"), Reply::hang_up(), Reply::answer("ok")]);
+    let run = Cli::against(&server).prompt("x").run();
+    run.success();
+    assert!(
+        !run.stderr.contains("/9") && !run.stderr.contains("of 9"),
+        "{run}"
+    );
+}
+
+// B9: redirects
+
+#[test]
+fn b9_a_redirect_is_not_followed_and_its_target_is_named() {
+    for status in [301, 302, 307, 308] {
+        let thief = Server::start([]);
+        let target = format!("{}/stolen", thief.url());
+        let redirect = Reply::body(status, "text/plain", "over there").header("Location", &target);
+        let server = Server::start([redirect]);
+        let run = Cli::against(&server)
+            .config("api_key=sk-0123456789")
+            .prompt("x")
+            .run();
+        run.code(1).stderr_has(&target);
+        assert!(thief.everything().is_empty());
+    }
+}
+
+// B10: proxies
+
+#[test]
+fn b10_a_proxy_of_the_environment_is_used() {
+    for name in ["HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"] {
+        let server = Server::start([Reply::answer("ok")]);
+        let proxy = format!("http://127.0.0.1:{}", server.port());
+        Cli::new()
+            .config(NOWHERE)
+            .env(name, proxy)
+            .prompt("x")
+            .run()
+            .success();
+        let path = server.request(0).path;
+        assert_eq!(path, "http://bantam.invalid/v1/chat/completions", "{name}");
+    }
+}
+
+#[test]
+fn b10_loopback_is_never_proxied() {
+    for name in ["HTTP_PROXY", "ALL_PROXY", "SOCKS_PROXY", "socks_proxy"] {
+        let server = Server::start([Reply::answer("ok")]);
+        let proxy = if name.to_lowercase().starts_with("socks") {
+            "127.0.0.1:1"
+        } else {
+            "http://127.0.0.1:1"
+        };
+        Cli::against(&server)
+            .env(name, proxy)
+            .prompt("x")
+            .run()
+            .success();
+    }
+}
+
+#[test]
+fn b10_no_proxy_is_obeyed() {
+    let server = Server::start([]);
+    let run = Cli::new()
+        .config(NOWHERE)
+        .env("HTTP_PROXY", format!("http://127.0.0.1:{}", server.port()))
+        .env("NO_PROXY", "example.org,.invalid")
+        .prompt("x")
+        .start();
+    interrupt_in_back_off(run, "bantam.invalid");
+    assert!(server.everything().is_empty());
+}
+
+#[test]
+fn b10_socks5h_and_a_bare_address_let_the_proxy_resolve() {
+    for scheme in ["socks5h://", ""] {
+        for name in ["SOCKS_PROXY", "socks_proxy"] {
+            let server = Server::start([Reply::answer("ok")]);
+            let proxy = SocksProxy::to(server.port());
+            Cli::new()
+                .config(NOWHERE)
+                .env(name, format!("{scheme}{}", proxy.address()))
+                .env("HTTP_PROXY", "http://127.0.0.1:1")
+                .prompt("x")
+                .run()
+                .success();
+            let asked = proxy.asked();
+            assert_eq!(
+                asked[0],
+                Asked::Name("bantam.invalid".to_owned(), 80),
+                "{scheme}"
+            );
+        }
+    }
+}
+
+#[test]
+fn b10_socks5_gives_the_proxy_an_address() {
+    let server = Server::start([Reply::answer("ok")]);
+    let proxy = SocksProxy::to(server.port());
+    Cli::new()
+        .config("endpoint=http://192.0.2.7:8080/v1")
+        .env("SOCKS_PROXY", format!("socks5://{}", proxy.address()))
+        .prompt("x")
+        .run()
+        .success();
+    assert_eq!(
+        proxy.asked()[0],
+        Asked::Address("192.0.2.7:8080".parse().unwrap())
+    );
+}
+
+#[test]
+fn b10_socks5_resolves_here() {
+    let server = Server::start([]);
+    let proxy = SocksProxy::to(server.port());
+    let run = Cli::new()
+        .config(NOWHERE)
+        .env("SOCKS_PROXY", format!("socks5://{}", proxy.address()))
+        .prompt("x")
+        .start();
+    interrupt_in_back_off(run, "9");
+    assert!(proxy.asked().is_empty(), "{:?}", proxy.asked());
+}
+
+#[test]
+fn b10_an_unknown_scheme_of_a_socks_proxy_is_an_error_and_never_a_direct_connection() {
+    let server = Server::start([]);
+    let run = Cli::new()
+        .config("endpoint=http://192.0.2.7/v1")
+        .env(
+            "SOCKS_PROXY",
+            format!("socks9://127.0.0.1:{}", server.port()),
+        )
+        .prompt("x")
+        .run();
+    run.code(1).stderr_has("SOCKS_PROXY").stderr_has("socks9");
+    assert!(server.everything().is_empty());
+}
+
+// B10: certificates
+
+#[test]
+fn b10_a_certificate_nobody_knows_is_refused_with_the_two_variables_named() {
+    let server = TlsServer::start();
+    let run = Cli::new()
+        .config(&format!("endpoint={}", server.url()))
+        .prompt("x")
+        .start();
+    run.wait_for_stderr("SSL_CERT_FILE");
+    run.wait_for_stderr("SSL_CERT_DIR");
+}
+
+#[test]
+fn b10_the_certificates_of_ssl_cert_file_and_ssl_cert_dir_are_trusted() {
+    for name in ["SSL_CERT_FILE", "SSL_CERT_DIR"] {
+        let server = TlsServer::start();
+        let cli = Cli::new()
+            .config(&format!("endpoint={}", server.url()))
+            .file("roots/mine.pem", tls::CERTIFICATE);
+        let directory = cli.directory().join("roots");
+        let value = if name == "SSL_CERT_FILE" {
+            directory.join("mine.pem")
+        } else {
+            directory
+        };
+        cli.env(name, value)
+            .prompt("x")
+            .run()
+            .success()
+            .stdout_has("over TLS");
+    }
+}

@@ -352,7 +352,7 @@ fn d3_a_signal_gives_128_and_its_number() {
 
 #[test]
 fn d3_the_command_runs_in_the_current_directory_with_empty_input() {
-    let (result, run) = shell_in(|cli| cli.stdin_open(), "pwd -P; cat; echo read");
+    let (result, run) = shell_in(Cli::stdin_open, "pwd -P; cat; echo read");
     let directory = fs::canonicalize(run.directory()).unwrap();
     assert_eq!(
         result,

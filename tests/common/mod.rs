@@ -14,9 +14,11 @@ use std::time::Duration;
 pub(crate) mod cli;
 pub(crate) mod model;
 pub(crate) mod output;
+pub(crate) mod proxy;
 pub(crate) mod reply;
 pub(crate) mod request;
 pub(crate) mod server;
+pub(crate) mod tls;
 
 /// How long anything may take before the test fails. Generous, for machines under load: it bounds
 /// what hangs and measures nothing.
