@@ -87,7 +87,14 @@ impl<M: Model> Agent<M> {
         let start = conversation.messages().len();
         conversation.push(prompt);
         let sink = StopWhenClosed { sink, cancel };
-        let mut course = Course { conversation, sink, cancel, start, usage: None, mended: false };
+        let mut course = Course {
+            conversation,
+            sink,
+            cancel,
+            start,
+            usage: None,
+            mended: false,
+        };
         let mut end = None;
         for _ in 0..self.max_iterations {
             match self.step(&mut course).await {
@@ -103,13 +110,19 @@ impl<M: Model> Agent<M> {
         let end = end.unwrap_or_else(|| course.stop_at_limit(self.max_iterations));
         let taken_back = course.close(&end);
         on_step(course.conversation);
-        Turn { usage: course.usage, end, taken_back }
+        Turn {
+            usage: course.usage,
+            end,
+            taken_back,
+        }
     }
 
     /// One request and what its answer asks for.
     async fn step(&mut self, course: &mut Course<'_>) -> Result<Step> {
         let Some(reply) = self.ask(course).await? else {
-            course.sink.event(Event::Warning("the model answered nothing, three times in a row"));
+            course.sink.event(Event::Warning(
+                "the model answered nothing, three times in a row",
+            ));
             return Ok(Step::End(End::Stopped));
         };
         if reply.finish != Finish::Complete {
@@ -119,7 +132,13 @@ impl<M: Model> Agent<M> {
             .message
             .tool_calls()
             .iter()
-            .map(|call| (call.id.to_owned(), call.name.to_owned(), call.arguments.to_owned()))
+            .map(|call| {
+                (
+                    call.id.to_owned(),
+                    call.name.to_owned(),
+                    call.arguments.to_owned(),
+                )
+            })
             .collect();
         course.conversation.push(reply.message);
         for (id, name, arguments) in &calls {
@@ -137,8 +156,15 @@ impl<M: Model> Agent<M> {
     async fn ask(&mut self, course: &mut Course<'_>) -> Result<Option<Reply>> {
         let mut empty = 0;
         while empty <= EMPTY_ANSWERS {
-            let request = Request { messages: course.conversation.messages(), tools: self.tools.specs() };
-            match self.model.complete(request, &mut course.sink, course.cancel).await {
+            let request = Request {
+                messages: course.conversation.messages(),
+                tools: self.tools.specs(),
+            };
+            match self
+                .model
+                .complete(request, &mut course.sink, course.cancel)
+                .await
+            {
                 Ok(reply) => {
                     course.usage.get_or_insert_default().add(reply.usage);
                     if reply.finish != Finish::Complete || !reply.message.is_empty_assistant() {
@@ -165,10 +191,18 @@ impl<M: Model> Agent<M> {
             sink.event(Event::Output { name, chunk });
             sink.flush();
         };
-        let context = Context { cancel: course.cancel, on_output: &mut on_output };
+        let context = Context {
+            cancel: course.cancel,
+            on_output: &mut on_output,
+        };
         let output = self.tools.call(name, arguments, context).await;
         let (text, failed, streamed) = (output.text.as_str(), output.failed, output.streamed);
-        course.sink.event(Event::Result { name, text, failed, streamed });
+        course.sink.event(Event::Result {
+            name,
+            text,
+            failed,
+            streamed,
+        });
         course.sink.flush();
         output.text
     }
@@ -191,7 +225,8 @@ impl Course<'_> {
 
     /// Removes what a server refused as an empty assistant message, once a turn; whether it did.
     fn mend_refused(&mut self, error: &Error) -> bool {
-        let refused = matches!(error, Error::Api(error) if error.message.contains(EMPTY_MESSAGE_REFUSED));
+        let refused =
+            matches!(error, Error::Api(error) if error.message.contains(EMPTY_MESSAGE_REFUSED));
         if !refused || self.mended {
             return false;
         }
@@ -199,16 +234,34 @@ impl Course<'_> {
         let messages = self.conversation.messages();
         let mut doomed: Vec<bool> = messages.iter().map(Message::is_empty_assistant).collect();
         if !doomed.contains(&true) {
-            let Some(last) = messages.iter().rposition(|message| message.role() == "assistant") else {
+            let Some(last) = messages
+                .iter()
+                .rposition(|message| message.role() == "assistant")
+            else {
                 return false;
             };
-            let answers = messages.iter().skip(last + 1).take_while(|message| message.role() == "tool").count();
-            doomed.iter_mut().skip(last).take(answers + 1).for_each(|doomed| *doomed = true);
+            let answers = messages
+                .iter()
+                .skip(last + 1)
+                .take_while(|message| message.role() == "tool")
+                .count();
+            doomed
+                .iter_mut()
+                .skip(last)
+                .take(answers + 1)
+                .for_each(|doomed| *doomed = true);
         }
-        self.start -= doomed.iter().take(self.start).filter(|doomed| **doomed).count();
+        self.start -= doomed
+            .iter()
+            .take(self.start)
+            .filter(|doomed| **doomed)
+            .count();
         let mut doomed = doomed.into_iter();
-        self.conversation.retain(|_| !doomed.next().unwrap_or(false));
-        self.sink.event(Event::Warning("the server refused an empty assistant message; it was removed, trying again"));
+        self.conversation
+            .retain(|_| !doomed.next().unwrap_or(false));
+        self.sink.event(Event::Warning(
+            "the server refused an empty assistant message; it was removed, trying again",
+        ));
         true
     }
 
@@ -224,10 +277,16 @@ impl Course<'_> {
             self.sink.event(Event::Interrupted);
         }
         let messages = self.conversation.messages();
-        let answered = messages.iter().skip(self.start).any(|message| message.role() == "assistant");
+        let answered = messages
+            .iter()
+            .skip(self.start)
+            .any(|message| message.role() == "assistant");
         if !answered {
             self.conversation.truncate(self.start);
-        } else if messages.last().is_some_and(|message| message.role() == "tool") {
+        } else if messages
+            .last()
+            .is_some_and(|message| message.role() == "tool")
+        {
             // Some servers refuse a user message after a tool's.
             self.conversation.push(Message::assistant(match end {
                 End::Interrupted => "(interrupted by the user)",

@@ -45,7 +45,9 @@ pub(crate) fn run(arguments: Vec<OsString>) -> u8 {
             return USAGE_ERROR;
         }
     };
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build();
     let code = match runtime {
         Ok(runtime) => runtime.block_on(start(options)),
         Err(error) => {
@@ -68,13 +70,18 @@ fn parse(arguments: Vec<OsString>) -> std::result::Result<Request, lexopt::Error
         match argument {
             Arg::Short('h') | Arg::Long("help") => return Ok(Request::Print(app::help_page())),
             Arg::Short('V') | Arg::Long("version") => {
-                return Ok(Request::Print(format!("bantam {}", env!("CARGO_PKG_VERSION"))));
+                return Ok(Request::Print(format!(
+                    "bantam {}",
+                    env!("CARGO_PKG_VERSION")
+                )));
             }
             Arg::Short('q') | Arg::Long("quiet") => options.quiet = true,
             Arg::Short('c') => {
                 let text = parser.value()?.string()?;
                 let wrong = |wrong| format!("-c: {wrong}");
-                options.overrides.push(config::parse_override(&text).map_err(wrong)?);
+                options
+                    .overrides
+                    .push(config::parse_override(&text).map_err(wrong)?);
             }
             Arg::Long("resume") => {
                 let id = parser.optional_value().map(ValueExt::string).transpose()?;
@@ -119,7 +126,8 @@ async fn start(options: Options) -> u8 {
 }
 
 fn open(mode: Mode, options: &Options, signals: Signals) -> Result<App> {
-    let directory = std::env::current_dir().map_err(|error| Error::io("enter", "the working directory", error))?;
+    let directory = std::env::current_dir()
+        .map_err(|error| Error::io("enter", "the working directory", error))?;
     App::open(Start {
         mode,
         quiet: options.quiet,
@@ -179,17 +187,25 @@ fn read_prompt(file: &Path) -> Result<String> {
         _ => std::fs::read(file).map(|content| bytes = content),
     };
     read.map_err(|error| {
-        let looks_like_prompt = error.kind() == io::ErrorKind::NotFound && file.to_string_lossy().contains(' ');
+        let looks_like_prompt =
+            error.kind() == io::ErrorKind::NotFound && file.to_string_lossy().contains(' ');
         Error::Config {
             message: format!("cannot read the prompt from {}: {error}", file.display()),
-            hint: looks_like_prompt.then(|| "a prompt can be piped in: echo \"…\" | bantam -".into()),
+            hint: looks_like_prompt
+                .then(|| "a prompt can be piped in: echo \"…\" | bantam -".into()),
         }
     })?;
     let text = String::from_utf8_lossy(&bytes);
-    let text = text.strip_prefix('\u{feff}').unwrap_or(&text).trim_end_matches(['\n', '\r']);
+    let text = text
+        .strip_prefix('\u{feff}')
+        .unwrap_or(&text)
+        .trim_end_matches(['\n', '\r']);
     if text.trim().is_empty() {
         let message = format!("the prompt in {} is empty", file.display());
-        return Err(Error::Config { message, hint: None });
+        return Err(Error::Config {
+            message,
+            hint: None,
+        });
     }
     Ok(text.into())
 }

@@ -24,7 +24,13 @@ const SHELL: &str = if cfg!(windows) { "cmd" } else { "sh" };
 
 /// The text of the system message.
 pub fn system(facts: &Facts<'_>) -> String {
-    let Facts { directory, date, shell_timeout, interactive, tools_dir } = facts;
+    let Facts {
+        directory,
+        date,
+        shell_timeout,
+        interactive,
+        tools_dir,
+    } = facts;
     let (os, arch) = (std::env::consts::OS, std::env::consts::ARCH);
     let mut text = format!(
         "You are Bantam, an AI agent in a terminal. You do what is asked with two tools: shell_exec and write_file.\n\
@@ -41,7 +47,9 @@ pub fn system(facts: &Facts<'_>) -> String {
          - Before the last answer, compare it with the request. Be brief."
     );
     if !interactive {
-        text.push_str("\n- Nobody can answer questions: decide yourself. Your last message is the result.");
+        text.push_str(
+            "\n- Nobody can answer questions: decide yourself. Your last message is the result.",
+        );
     }
     if let Some(dir) = tools_dir {
         let _ = write!(text, "\nExtra shell tools can be found at {dir}");
@@ -70,12 +78,21 @@ mod tests {
     #[test]
     fn only_without_a_person_it_says_that_nobody_answers() {
         assert!(system(&FACTS).contains("Nobody can answer"));
-        assert!(!system(&Facts { interactive: true, ..FACTS }).contains("Nobody can answer"));
+        assert!(
+            !system(&Facts {
+                interactive: true,
+                ..FACTS
+            })
+            .contains("Nobody can answer")
+        );
     }
 
     #[test]
     fn b3_the_tools_directory_is_the_last_line() {
-        let text = system(&Facts { tools_dir: Some("/opt/tools"), ..FACTS });
+        let text = system(&Facts {
+            tools_dir: Some("/opt/tools"),
+            ..FACTS
+        });
         assert!(text.ends_with("\nExtra shell tools can be found at /opt/tools"));
     }
 }

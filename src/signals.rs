@@ -81,13 +81,18 @@ impl Signals {
     pub fn turn(&self) -> Turn {
         let token = self.shared.stop.child_token();
         self.shared.set_turn(Some(token.clone()));
-        Turn { shared: Arc::clone(&self.shared), token }
+        Turn {
+            shared: Arc::clone(&self.shared),
+            token,
+        }
     }
 
     /// Ignores SIGINT and SIGQUIT, which a command with the terminal gets too (SPEC D8).
     pub fn hand_over(&self) -> HandedOver {
         self.shared.handed_over.store(true, Ordering::SeqCst);
-        HandedOver { shared: Arc::clone(&self.shared) }
+        HandedOver {
+            shared: Arc::clone(&self.shared),
+        }
     }
 
     /// Cancelled when the program is to end.
@@ -131,7 +136,11 @@ impl Shared {
 
     /// SIGINT: ends the turn; the program too where nobody sits at a prompt, or at the second time.
     fn interrupt(self: &Arc<Self>, hooks: Hooks) {
-        let turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let turn = self
+            .turn
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone();
         let again = turn.as_ref().is_some_and(CancellationToken::is_cancelled);
         if let Some(turn) = &turn {
             turn.cancel();
@@ -146,7 +155,11 @@ impl Shared {
 
     /// Asks the program to end with `code`, and sees to it that it does.
     fn end(self: &Arc<Self>, code: u8, hooks: Hooks) {
-        if self.exit_code.compare_exchange(0, code, Ordering::SeqCst, Ordering::SeqCst).is_err() {
+        if self
+            .exit_code
+            .compare_exchange(0, code, Ordering::SeqCst, Ordering::SeqCst)
+            .is_err()
+        {
             leave(hooks, code);
         }
         self.stop.cancel();
@@ -177,27 +190,32 @@ mod system {
 
     pub(super) fn listen(shared: Arc<Shared>, hooks: Hooks) -> io::Result<()> {
         let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGTSTP, SIGCONT])?;
-        std::thread::Builder::new().name("signals".into()).spawn(move || {
-            for signal in signals.forever() {
-                match signal {
-                    SIGINT | SIGQUIT if shared.is_handed_over() => {}
-                    SIGTSTP if shared.is_handed_over() => {
-                        // The command stops too; nothing is to be done if that fails.
-                        let _ = emulate_default_handler(SIGTSTP);
+        std::thread::Builder::new()
+            .name("signals".into())
+            .spawn(move || {
+                for signal in signals.forever() {
+                    match signal {
+                        SIGINT | SIGQUIT if shared.is_handed_over() => {}
+                        SIGTSTP if shared.is_handed_over() => {
+                            // The command stops too; nothing is to be done if that fails.
+                            let _ = emulate_default_handler(SIGTSTP);
+                        }
+                        SIGCONT if shared.is_handed_over() => {}
+                        SIGINT => shared.interrupt(hooks),
+                        SIGTSTP => {
+                            (hooks.restore_terminal)();
+                            // It stops the whole process; should that fail, the terminal is taken again below.
+                            let _ = emulate_default_handler(SIGTSTP);
+                            (hooks.resume_terminal)();
+                        }
+                        SIGCONT => (hooks.resume_terminal)(),
+                        fatal => shared.end(
+                            128_u8.saturating_add(u8::try_from(fatal).unwrap_or(0)),
+                            hooks,
+                        ),
                     }
-                    SIGCONT if shared.is_handed_over() => {}
-                    SIGINT => shared.interrupt(hooks),
-                    SIGTSTP => {
-                        (hooks.restore_terminal)();
-                        // It stops the whole process; should that fail, the terminal is taken again below.
-                        let _ = emulate_default_handler(SIGTSTP);
-                        (hooks.resume_terminal)();
-                    }
-                    SIGCONT => (hooks.resume_terminal)(),
-                    fatal => shared.end(128_u8.saturating_add(u8::try_from(fatal).unwrap_or(0)), hooks),
                 }
-            }
-        })?;
+            })?;
         Ok(())
     }
 }
@@ -211,14 +229,18 @@ mod system {
 
     /// Ctrl+C, by the runtime's console handler, on a small runtime of its own.
     pub(super) fn listen(shared: Arc<Shared>, hooks: Hooks) -> io::Result<()> {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-        std::thread::Builder::new().name("signals".into()).spawn(move || {
-            runtime.block_on(async {
-                while tokio::signal::ctrl_c().await.is_ok() {
-                    shared.interrupt(hooks);
-                }
-            });
-        })?;
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()?;
+        std::thread::Builder::new()
+            .name("signals".into())
+            .spawn(move || {
+                runtime.block_on(async {
+                    while tokio::signal::ctrl_c().await.is_ok() {
+                        shared.interrupt(hooks);
+                    }
+                });
+            })?;
         Ok(())
     }
 }

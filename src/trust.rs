@@ -26,12 +26,17 @@ impl Destination {
             return None;
         }
         let directory = config.dir().to_string_lossy().into_owned();
-        Some(Self { directory, endpoint: config.endpoint().into() })
+        Some(Self {
+            directory,
+            endpoint: config.endpoint().into(),
+        })
     }
 
     /// Whether the person has agreed before, by the file in `home`.
     pub fn is_trusted(&self, home: Option<&Path>) -> bool {
-        let text = home.map(|home| fs::read_to_string(file(home)).unwrap_or_default()).unwrap_or_default();
+        let text = home
+            .map(|home| fs::read_to_string(file(home)).unwrap_or_default())
+            .unwrap_or_default();
         text.lines().any(|line| line == self.line())
     }
 
@@ -45,7 +50,9 @@ impl Destination {
         options.append(true).create(true);
         #[cfg(unix)]
         std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-        options.open(path)?.write_all(format!("{}\n", self.line()).as_bytes())
+        options
+            .open(path)?
+            .write_all(format!("{}\n", self.line()).as_bytes())
     }
 
     fn line(&self) -> String {
@@ -69,13 +76,17 @@ fn create_private_dir(path: &Path) -> io::Result<()> {
 pub fn is_loopback(url: &str) -> bool {
     let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
     let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
-    let host = authority.rsplit_once('@').map_or(authority, |(_, host)| host);
+    let host = authority
+        .rsplit_once('@')
+        .map_or(authority, |(_, host)| host);
     let host = match host.strip_prefix('[') {
         Some(bracketed) => bracketed.split(']').next().unwrap_or_default(),
         None => host.split(':').next().unwrap_or_default(),
     };
     host.eq_ignore_ascii_case("localhost")
-        || host.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
+        || host
+            .parse::<std::net::IpAddr>()
+            .is_ok_and(|address| address.is_loopback())
 }
 
 #[cfg(test)]
@@ -88,8 +99,14 @@ mod tests {
         if let Some(text) = text {
             fs::write(dir.path().join("model.cfg"), text).unwrap();
         }
-        let overrides = overrides.iter().map(|text| parse_override(text).unwrap()).collect();
-        let environment = Environment { api_key: key.map(Into::into), tools_dir: None };
+        let overrides = overrides
+            .iter()
+            .map(|text| parse_override(text).unwrap())
+            .collect();
+        let environment = Environment {
+            api_key: key.map(Into::into),
+            tools_dir: None,
+        };
         Config::load(dir.path(), overrides, environment).unwrap()
     }
 
@@ -102,18 +119,35 @@ mod tests {
             (true, config(None, &[], key)),
             (true, config(Some("model=m"), &[], key)),
             (false, config(far, &[], None)),
-            (false, config(Some("endpoint=https://far.example/v1\napi_key=sk-own"), &[], key)),
-            (false, config(Some("endpoint=http://127.0.0.1:8080/v1"), &[], key)),
+            (
+                false,
+                config(
+                    Some("endpoint=https://far.example/v1\napi_key=sk-own"),
+                    &[],
+                    key,
+                ),
+            ),
+            (
+                false,
+                config(Some("endpoint=http://127.0.0.1:8080/v1"), &[], key),
+            ),
             (false, config(far, &["endpoint=https://mine.example"], key)),
         ] {
-            assert_eq!(Destination::in_question(&config).is_some(), expected, "{config:?}");
+            assert_eq!(
+                Destination::in_question(&config).is_some(),
+                expected,
+                "{config:?}"
+            );
         }
     }
 
     #[test]
     fn b9_an_answer_is_remembered_for_directory_and_endpoint() {
         let home = tempfile::tempdir().unwrap();
-        let destination = |endpoint: &str| Destination { directory: "/a \"b\"".into(), endpoint: endpoint.into() };
+        let destination = |endpoint: &str| Destination {
+            directory: "/a \"b\"".into(),
+            endpoint: endpoint.into(),
+        };
         destination("https://x").trust(home.path()).unwrap();
         assert!(destination("https://x").is_trusted(Some(home.path())));
         assert!(!destination("https://y").is_trusted(Some(home.path())));
@@ -122,10 +156,20 @@ mod tests {
 
     #[test]
     fn loopback_is_told_by_the_host_alone() {
-        for url in ["http://localhost:1/v1", "http://127.0.0.2", "https://u:p@LOCALHOST/", "http://[::1]:80/v1"] {
+        for url in [
+            "http://localhost:1/v1",
+            "http://127.0.0.2",
+            "https://u:p@LOCALHOST/",
+            "http://[::1]:80/v1",
+        ] {
             assert!(is_loopback(url), "{url}");
         }
-        for url in ["http://localhost.example", "http://127.0.0.1@far.example/", "https://far.example/?localhost", ""] {
+        for url in [
+            "http://localhost.example",
+            "http://127.0.0.1@far.example/",
+            "https://far.example/?localhost",
+            "",
+        ] {
             assert!(!is_loopback(url), "{url}");
         }
     }

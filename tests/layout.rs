@@ -12,14 +12,25 @@ const LAYERS: &[&[&str]] = &[
     &["tools"],
     &["client", "wire"],
     &["config", "session", "shell", "signals", "trust"],
-    &["message", "repair", "event", "model", "usage", "sanitize", "error"],
+    &[
+        "message", "repair", "event", "model", "usage", "sanitize", "error",
+    ],
 ];
 
 /// Uses within or across layers that the table alone would allow, and that are not meant to be.
-const FORBIDDEN: &[(&str, &str)] = &[("agent", "render"), ("agent", "term"), ("render", "term"), ("compact", "render"), ("compact", "term")];
+const FORBIDDEN: &[(&str, &str)] = &[
+    ("agent", "render"),
+    ("agent", "term"),
+    ("render", "term"),
+    ("compact", "render"),
+    ("compact", "term"),
+];
 
 fn layer(module: &str) -> usize {
-    LAYERS.iter().position(|layer| layer.contains(&module)).unwrap_or_else(|| panic!("{module} is in no layer"))
+    LAYERS
+        .iter()
+        .position(|layer| layer.contains(&module))
+        .unwrap_or_else(|| panic!("{module} is in no layer"))
 }
 
 /// Every source file with the top module it belongs to.
@@ -33,8 +44,17 @@ fn sources() -> Vec<(String, PathBuf)> {
             if path.is_dir() {
                 folders.push(path);
             } else if path.extension().is_some_and(|extension| extension == "rs") {
-                let first = path.strip_prefix(&root).unwrap().components().next().unwrap();
-                let module = Path::new(first.as_os_str()).file_stem().unwrap().to_string_lossy().into_owned();
+                let first = path
+                    .strip_prefix(&root)
+                    .unwrap()
+                    .components()
+                    .next()
+                    .unwrap();
+                let module = Path::new(first.as_os_str())
+                    .file_stem()
+                    .unwrap()
+                    .to_string_lossy()
+                    .into_owned();
                 found.push((module, path));
             }
         }
@@ -45,11 +65,22 @@ fn sources() -> Vec<(String, PathBuf)> {
 /// The top modules that a source text names as `crate::MODULE`, its unit tests left out.
 fn imports(text: &str) -> Vec<String> {
     let text = text.split("#[cfg(test)]").next().unwrap_or_default();
-    let code = text.lines().filter(|line| !line.trim_start().starts_with("//"));
-    code.flat_map(|line| line.split("crate::").skip(1).map(str::to_owned).collect::<Vec<_>>())
-        .map(|rest| rest.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect())
-        .filter(|module: &String| !module.is_empty())
-        .collect()
+    let code = text
+        .lines()
+        .filter(|line| !line.trim_start().starts_with("//"));
+    code.flat_map(|line| {
+        line.split("crate::")
+            .skip(1)
+            .map(str::to_owned)
+            .collect::<Vec<_>>()
+    })
+    .map(|rest| {
+        rest.chars()
+            .take_while(|c| c.is_alphanumeric() || *c == '_')
+            .collect()
+    })
+    .filter(|module: &String| !module.is_empty())
+    .collect()
 }
 
 #[test]
@@ -73,6 +104,10 @@ fn imports_point_downwards_only() {
 fn every_module_says_what_it_is_for() {
     for (_, path) in sources() {
         let text = fs::read_to_string(&path).unwrap();
-        assert!(text.starts_with("//!") || path.ends_with("tests.rs"), "{} has no //!", path.display());
+        assert!(
+            text.starts_with("//!") || path.ends_with("tests.rs"),
+            "{} has no //!",
+            path.display()
+        );
     }
 }

@@ -46,7 +46,8 @@ impl App {
         self.conversation = Conversation::new(&settings::system_prompt(&self.start, &self.config));
         self.store.begin();
         self.forget_usage();
-        self.screen.event(Event::Notice("a new conversation begins"));
+        self.screen
+            .event(Event::Notice("a new conversation begins"));
     }
 
     fn configure(&mut self, key: Option<&str>, value: Option<&str>) -> Result<()> {
@@ -74,7 +75,11 @@ impl App {
         let interrupts = self.start.signals.turn();
         let models = self.agent.model.models(interrupts.token()).await?;
         for model in models {
-            let mark = if model == self.config.model() { "* " } else { "  " };
+            let mark = if model == self.config.model() {
+                "* "
+            } else {
+                "  "
+            };
             self.screen.line(&format!("{mark}{model}"));
         }
         Ok(())
@@ -111,7 +116,10 @@ impl App {
     fn continue_project(&mut self) -> Result<()> {
         let Some(entry) = self.store.newest_other()? else {
             let message = "this directory has no other conversation to go on with".into();
-            return Err(Error::Session { message, hint: Some("/list shows all sessions".into()) });
+            return Err(Error::Session {
+                message,
+                hint: Some("/list shows all sessions".into()),
+            });
         };
         let session = self.store.load(&entry.id)?;
         self.save(true);

@@ -18,19 +18,31 @@ impl Words {
 
     fn sessions(&self) -> Vec<Candidate> {
         // A list that can't be read offers nothing; /list says why.
-        self.store.ids().unwrap_or_default().into_iter().map(Candidate::new).collect()
+        self.store
+            .ids()
+            .unwrap_or_default()
+            .into_iter()
+            .map(Candidate::new)
+            .collect()
     }
 }
 
 impl Complete for Words {
     fn candidates(&self, line: &str, cursor: usize) -> Vec<Candidate> {
-        let Some(before) = line.get(..cursor).and_then(|before| before.strip_prefix('/')) else {
+        let Some(before) = line
+            .get(..cursor)
+            .and_then(|before| before.strip_prefix('/'))
+        else {
             return Vec::new();
         };
         let all = match before.split_once(' ') {
             None => commands(),
             Some((word, argument)) if !argument.contains(' ') => {
-                match TABLE.iter().find(|entry| entry.words.contains(&word)).map(|entry| entry.argument) {
+                match TABLE
+                    .iter()
+                    .find(|entry| entry.words.contains(&word))
+                    .map(|entry| entry.argument)
+                {
                     Some(Argument::Session) => self.sessions(),
                     Some(Argument::Key) => keys(),
                     _ => Vec::new(),
@@ -39,19 +51,37 @@ impl Complete for Words {
             Some(_) => Vec::new(),
         };
         let word = before.rsplit(' ').next().unwrap_or_default();
-        let word = if before.contains(' ') { word.to_owned() } else { format!("/{word}") };
-        all.into_iter().filter(|candidate| candidate.text.starts_with(&word)).collect()
+        let word = if before.contains(' ') {
+            word.to_owned()
+        } else {
+            format!("/{word}")
+        };
+        all.into_iter()
+            .filter(|candidate| candidate.text.starts_with(&word))
+            .collect()
     }
 }
 
 fn commands() -> Vec<Candidate> {
-    let words = TABLE.iter().flat_map(|entry| entry.words.iter().map(move |word| (word, entry.help)));
-    words.map(|(word, help)| Candidate { text: format!("/{word}"), note: help.into() }).collect()
+    let words = TABLE
+        .iter()
+        .flat_map(|entry| entry.words.iter().map(move |word| (word, entry.help)));
+    words
+        .map(|(word, help)| Candidate {
+            text: format!("/{word}"),
+            note: help.into(),
+        })
+        .collect()
 }
 
 fn keys() -> Vec<Candidate> {
     let built = KEYS.iter().filter(|key| key.kind != Kind::Unbuilt);
-    built.map(|key| Candidate { text: key.name.into(), note: key.help.into() }).collect()
+    built
+        .map(|key| Candidate {
+            text: key.name.into(),
+            note: key.help.into(),
+        })
+        .collect()
 }
 
 #[cfg(test)]
@@ -66,7 +96,11 @@ mod tests {
         std::fs::write(sessions.join("plan.json"), "[]").unwrap();
         let words = Words::new(Store::open(Some(home.path()), home.path()));
         let texts = |line: &str| {
-            words.candidates(line, line.len()).into_iter().map(|candidate| candidate.text).collect::<Vec<_>>()
+            words
+                .candidates(line, line.len())
+                .into_iter()
+                .map(|candidate| candidate.text)
+                .collect::<Vec<_>>()
         };
         assert_eq!(texts("/com"), ["/compact"]);
         assert_eq!(texts("/cfg shell_"), ["shell_timeout"]);

@@ -33,13 +33,21 @@ pub(super) enum Source {
 }
 
 /// Takes the terminal over, for as long as the program runs.
-pub(super) fn open_terminal(start: &Start, config: &Config, screen: &mut dyn Screen) -> Result<Source> {
+pub(super) fn open_terminal(
+    start: &Start,
+    config: &Config,
+    screen: &mut dyn Screen,
+) -> Result<Source> {
     let mut options = Options::from_env(&start.variable);
     options.history = start.home.as_ref().map(|home| home.join(HISTORY));
     options.color = settings::look(start, config).color;
-    options.completer = Arc::new(Words::new(Store::open(start.home.as_deref(), &start.directory)));
+    options.completer = Arc::new(Words::new(Store::open(
+        start.home.as_deref(),
+        &start.directory,
+    )));
     options.record = may_be_recorded;
-    let terminal = Terminal::open(options).map_err(|error| Error::io("take over", "the terminal", error))?;
+    let terminal =
+        Terminal::open(options).map_err(|error| Error::io("take over", "the terminal", error))?;
     start.signals.set_interactive();
     let mut terminal = Box::new(terminal);
     if let Some(warning) = terminal.take_warning() {
@@ -52,7 +60,10 @@ pub(super) fn open_terminal(start: &Start, config: &Config, screen: &mut dyn Scr
 fn may_be_recorded(line: &str) -> bool {
     let mut words = line.split_whitespace();
     let is_setting = words.next() == Some("/cfg");
-    let key = words.next().and_then(|word| word.split('=').next()).unwrap_or_default();
+    let key = words
+        .next()
+        .and_then(|word| word.split('=').next())
+        .unwrap_or_default();
     !(is_setting && config::is_secret(key))
 }
 
@@ -63,8 +74,14 @@ impl Source {
         std::thread::spawn(move || {
             let mut input = io::stdin().lock();
             let mut line = Vec::new();
-            while input.read_until(b'\n', &mut line).is_ok_and(|read| read > 0) {
-                if sender.blocking_send(String::from_utf8_lossy(&line).into_owned()).is_err() {
+            while input
+                .read_until(b'\n', &mut line)
+                .is_ok_and(|read| read > 0)
+            {
+                if sender
+                    .blocking_send(String::from_utf8_lossy(&line).into_owned())
+                    .is_err()
+                {
                     break;
                 }
                 line.clear();
@@ -95,7 +112,9 @@ impl Source {
     /// Asks a yes-or-no question: an answer that begins with y is yes, and Enter alone is `default`.
     /// Nobody there, end of input and an interrupt are no.
     pub(super) async fn confirm(&mut self, question: &str, default: bool) -> bool {
-        let Self::Terminal(terminal) = self else { return false };
+        let Self::Terminal(terminal) = self else {
+            return false;
+        };
         match terminal.ask(question).await {
             Some(answer) => match answer.trim().to_lowercase().as_str() {
                 "" => default,
@@ -127,10 +146,19 @@ mod tests {
 
     #[test]
     fn f4_lines_that_set_a_key_or_a_header_are_not_recorded() {
-        for line in ["/cfg api_key sk-1", "/cfg  api_key=sk-1", "  /cfg header.X-Key abc"] {
+        for line in [
+            "/cfg api_key sk-1",
+            "/cfg  api_key=sk-1",
+            "  /cfg header.X-Key abc",
+        ] {
             assert!(!may_be_recorded(line), "{line}");
         }
-        for line in ["/cfg model m", "/cfg", "what is api_key?", "/configure api_key"] {
+        for line in [
+            "/cfg model m",
+            "/cfg",
+            "what is api_key?",
+            "/configure api_key",
+        ] {
             assert!(may_be_recorded(line), "{line}");
         }
     }

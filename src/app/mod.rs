@@ -90,7 +90,11 @@ pub struct App {
 /// The page that `--help` prints (SPEC A5).
 pub fn help_page() -> String {
     let version = env!("CARGO_PKG_VERSION");
-    format!("bantam {version}: an AI agent for the terminal\n\n{}{}", include_str!("help.txt"), commands::help())
+    format!(
+        "bantam {version}: an AI agent for the terminal\n\n{}{}",
+        include_str!("help.txt"),
+        commands::help()
+    )
 }
 
 impl App {
@@ -147,21 +151,26 @@ impl App {
             let (version, model) = (env!("CARGO_PKG_VERSION"), self.config.model());
             let from = self.config.file().unwrap_or("defaults");
             let endpoint = self.config.shown_endpoint();
-            self.screen.line(&format!("bantam {version}: {model} at {endpoint} ({from}); /help lists the commands"));
+            self.screen.line(&format!(
+                "bantam {version}: {model} at {endpoint} ({from}); /help lists the commands"
+            ));
         }
         self.check_destination().await;
         self.discover_window();
     }
 
     async fn check_destination(&mut self) {
-        let Some(destination) = Destination::in_question(&self.config) else { return };
+        let Some(destination) = Destination::in_question(&self.config) else {
+            return;
+        };
         let home = self.start.home.clone();
         if destination.is_trusted(home.as_deref()) {
             return;
         }
         let endpoint = self.config.shown_endpoint();
         if !self.is_interactive() {
-            let warning = format!("the key of OPENAI_API_KEY goes to {endpoint}, which nobody has confirmed");
+            let warning =
+                format!("the key of OPENAI_API_KEY goes to {endpoint}, which nobody has confirmed");
             self.screen.event(Event::Warning(&warning));
             return;
         }
@@ -171,7 +180,8 @@ impl App {
             self.config.forget_environment_key();
             self.apply_settings();
         } else if let Some(Err(error)) = home.map(|home| destination.trust(&home)) {
-            self.screen.event(Event::Warning(&format!("cannot remember that: {error}")));
+            self.screen
+                .event(Event::Warning(&format!("cannot remember that: {error}")));
         }
     }
 
@@ -229,14 +239,33 @@ impl App {
     async fn run_turn(&mut self, prompt: Message) -> Turn {
         self.screen.end_line();
         let interrupts = self.start.signals.turn();
-        let Self { agent, conversation, screen, store, start, config, .. } = self;
+        let Self {
+            agent,
+            conversation,
+            screen,
+            store,
+            start,
+            config,
+            ..
+        } = self;
         let mut failure = None;
         let mut save = |conversation: &Conversation| {
             if start.keep {
-                failure = store.save(conversation, config.model(), false).err().or(failure.take());
+                failure = store
+                    .save(conversation, config.model(), false)
+                    .err()
+                    .or(failure.take());
             }
         };
-        let turn = agent.run_turn(conversation, prompt, screen.as_mut(), interrupts.token(), &mut save).await;
+        let turn = agent
+            .run_turn(
+                conversation,
+                prompt,
+                screen.as_mut(),
+                interrupts.token(),
+                &mut save,
+            )
+            .await;
         if let Some(error) = failure {
             self.warn_of_save(&error);
         }
@@ -278,12 +307,17 @@ impl App {
             let limits = settings::limits(&self.config, &self.store);
             let screen = &mut self.screen;
             let mut show = |chunk: &str| screen.command_output(chunk);
-            shell::run(command, &limits, interrupts.token(), &mut show).await.map(|outcome| outcome.exit_code())
+            shell::run(command, &limits, interrupts.token(), &mut show)
+                .await
+                .map(|outcome| outcome.exit_code())
         };
         self.screen.end_line();
         match result {
             Ok(code) => u8::try_from(code & 0xff).unwrap_or(1),
-            Err(error) => self.fail(&Error::Config { message: format!("cannot run the command: {error}"), hint: None }),
+            Err(error) => self.fail(&Error::Config {
+                message: format!("cannot run the command: {error}"),
+                hint: None,
+            }),
         }
     }
 
@@ -296,12 +330,18 @@ impl App {
         let mut show = |chunk: &str| screen.command_output(chunk);
         match shell::run(command, &limits, interrupts.token(), &mut show).await {
             Ok(outcome) => {
-                let text = format!("I ran this command:\n{command}\n\nIts output:\n{}", outcome.text);
+                let text = format!(
+                    "I ran this command:\n{command}\n\nIts output:\n{}",
+                    outcome.text
+                );
                 self.conversation.push(Message::user(&text));
                 self.save(true);
                 0
             }
-            Err(error) => self.fail(&Error::Config { message: format!("cannot run the command: {error}"), hint: None }),
+            Err(error) => self.fail(&Error::Config {
+                message: format!("cannot run the command: {error}"),
+                hint: None,
+            }),
         }
     }
 
@@ -326,7 +366,9 @@ impl App {
         self.save(true);
         match self.screen.finish() {
             Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => 0,
-            Err(error) => self.fail(&Error::io("write to", "standard output", error)).max(code),
+            Err(error) => self
+                .fail(&Error::io("write to", "standard output", error))
+                .max(code),
             Ok(()) => code,
         }
     }
@@ -356,6 +398,7 @@ impl App {
         self.agent.model.configure(settings::client(&self.config));
         self.agent.tools = settings::tools(&self.config, &self.store);
         self.agent.max_iterations = self.config.max_iterations();
-        self.screen.set_look(settings::look(&self.start, &self.config));
+        self.screen
+            .set_look(settings::look(&self.start, &self.config));
     }
 }

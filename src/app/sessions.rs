@@ -19,14 +19,19 @@ impl App {
         if !self.start.keep {
             return;
         }
-        if let Err(error) = self.store.save(&self.conversation, self.config.model(), sync) {
+        if let Err(error) = self
+            .store
+            .save(&self.conversation, self.config.model(), sync)
+        {
             self.warn_of_save(&error);
         }
     }
 
     pub(super) fn warn_of_save(&mut self, error: &Error) {
         if !std::mem::replace(&mut self.save_failed, true) {
-            self.screen.event(Event::Warning(&format!("the conversation is not saved: {error}")));
+            self.screen.event(Event::Warning(&format!(
+                "the conversation is not saved: {error}"
+            )));
         }
     }
 
@@ -36,8 +41,11 @@ impl App {
         let text = id.unwrap_or(self.store.project_id()).to_owned();
         let found = self.store.find(&text)?;
         if found == Found::None && self.start.mode != Mode::OneShot {
-            let what = id.map_or("this directory has no session yet".into(), |id| format!("no session `{id}`"));
-            self.screen.event(Event::Notice(&format!("{what}; a new conversation begins")));
+            let what = id.map_or("this directory has no session yet".into(), |id| {
+                format!("no session `{id}`")
+            });
+            self.screen
+                .event(Event::Notice(&format!("{what}; a new conversation begins")));
             return Ok(());
         }
         let session = self.store.load(&found.one(&text)?)?;
@@ -54,18 +62,30 @@ impl App {
 
     /// Makes a loaded conversation the current one and says what there is to know about it.
     pub(super) fn take_over(&mut self, session: Session) {
-        let Session { id, meta, mut conversation, repairs } = session;
+        let Session {
+            id,
+            meta,
+            mut conversation,
+            repairs,
+        } = session;
         conversation.set_system_prompt(&settings::system_prompt(&self.start, &self.config));
         let count = conversation.messages().len().saturating_sub(1);
         self.conversation = conversation;
         self.forget_usage();
-        self.screen.event(Event::Notice(&format!("going on with session {id} ({count} messages)")));
+        self.screen.event(Event::Notice(&format!(
+            "going on with session {id} ({count} messages)"
+        )));
         if !repairs.is_empty() {
-            self.screen.event(Event::Notice(&format!("the conversation had to be mended: {repairs}")));
+            self.screen.event(Event::Notice(&format!(
+                "the conversation had to be mended: {repairs}"
+            )));
         }
         let model = self.config.model();
         if !meta.model.is_empty() && meta.model != model {
-            self.screen.event(Event::Notice(&format!("it was held with {}; {model} goes on", meta.model)));
+            self.screen.event(Event::Notice(&format!(
+                "it was held with {}; {model} goes on",
+                meta.model
+            )));
         }
         self.save(true);
     }
@@ -78,12 +98,18 @@ impl App {
 
     /// Offers to compact when the context is fairly full: a person is asked once a turn (SPEC E9).
     pub(super) async fn offer_compaction(&mut self) {
-        let Some(usage) = self.usage.filter(|_| self.is_interactive()) else { return };
+        let Some(usage) = self.usage.filter(|_| self.is_interactive()) else {
+            return;
+        };
         let threshold = self.config.compact_at();
         let percent = usage.percent(self.context_window());
         #[allow(clippy::cast_precision_loss)] // a percentage
         let due = threshold > 0 && percent >= threshold as f64;
-        if due && self.declined_at.is_none_or(|declined| percent >= declined + OFFER_AGAIN) {
+        if due
+            && self
+                .declined_at
+                .is_none_or(|declined| percent >= declined + OFFER_AGAIN)
+        {
             if self.ask_to_compact(&usage).await {
                 self.compact(None).await;
             } else {
@@ -107,7 +133,8 @@ impl App {
     /// After a conversation turned out too long for the model: asks, compacts, and hands over the
     /// prompt to try again with (SPEC E9).
     pub(super) async fn make_room(&mut self, prompt: &str, taken_back: bool) -> Option<Message> {
-        let bytes = serde_json::to_string(self.conversation.messages()).map_or(0, |text| text.len());
+        let bytes =
+            serde_json::to_string(self.conversation.messages()).map_or(0, |text| text.len());
         let mut usage = TurnUsage::default();
         usage.add(Usage::estimate(bytes + prompt.len(), 0));
         if !self.ask_to_compact(&usage).await || !self.compact(None).await {
@@ -128,8 +155,15 @@ impl App {
         let window = self.context_window();
         let Agent { model, tools, .. } = &mut self.agent;
         let screen = self.screen.as_mut();
-        let compacted =
-            compact::compact(model, tools.specs(), &self.conversation, focus, window, screen, interrupts.token());
+        let compacted = compact::compact(
+            model,
+            tools.specs(),
+            &self.conversation,
+            focus,
+            window,
+            screen,
+            interrupts.token(),
+        );
         match compacted.await {
             Ok(compacted) => {
                 self.save(true);
@@ -137,11 +171,14 @@ impl App {
                 self.store.begin_compacted();
                 self.forget_usage();
                 self.save(true);
-                self.screen.event(Event::Notice("the conversation was compacted to a summary"));
+                self.screen
+                    .event(Event::Notice("the conversation was compacted to a summary"));
                 true
             }
             Err(error) => {
-                self.screen.event(Event::Warning("the conversation is as it was: it could not be compacted"));
+                self.screen.event(Event::Warning(
+                    "the conversation is as it was: it could not be compacted",
+                ));
                 self.fail(&error);
                 false
             }

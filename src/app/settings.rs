@@ -26,7 +26,12 @@ pub(super) fn screen(start: &Start, config: &Config) -> Box<dyn Screen> {
         (false, Some(columns)) if columns > 0 => columns,
         (false, _) => DEFAULT_WIDTH,
     };
-    render::screen(io::stdout(), io::stderr(), look(start, config), Box::new(width))
+    render::screen(
+        io::stdout(),
+        io::stderr(),
+        look(start, config),
+        Box::new(width),
+    )
 }
 
 /// How things are shown (SPEC B3, F6, F8).
@@ -82,8 +87,10 @@ pub(super) fn limits(config: &Config, store: &Store) -> Limits {
 
 /// The tools that the model gets.
 pub(super) fn tools(config: &Config, store: &Store) -> Registry {
-    let tools: Vec<Box<dyn Tool>> =
-        vec![Box::new(ShellExec::new(limits(config, store))), Box::new(WriteFile::new())];
+    let tools: Vec<Box<dyn Tool>> = vec![
+        Box::new(ShellExec::new(limits(config, store))),
+        Box::new(WriteFile::new()),
+    ];
     Registry::new(tools, config.sanitize_args(), redactor(config))
 }
 

@@ -28,7 +28,11 @@ pub fn parse(text: &str) -> Vec<Entry> {
                 Some((key, value)) => (Some(key.trim().to_owned()), value),
                 None => (None, line),
             };
-            Entry { line: index + 1, key, value: value.trim().to_owned() }
+            Entry {
+                line: index + 1,
+                key,
+                value: value.trim().to_owned(),
+            }
         })
         .collect()
 }
@@ -37,9 +41,15 @@ pub fn parse(text: &str) -> Vec<Entry> {
 pub fn set(text: &str, key: &str, value: &str) -> String {
     let newline = if text.contains("\r\n") { "\r\n" } else { "\n" };
     let line = format!("{key}={value}");
-    let last = parse(text).into_iter().rfind(|entry| entry.key.as_deref() == Some(key));
+    let last = parse(text)
+        .into_iter()
+        .rfind(|entry| entry.key.as_deref() == Some(key));
     let Some(entry) = last else {
-        let gap = if text.is_empty() || text.ends_with('\n') { "" } else { newline };
+        let gap = if text.is_empty() || text.ends_with('\n') {
+            ""
+        } else {
+            newline
+        };
         return format!("{text}{gap}{line}{newline}");
     };
     let mut result = String::with_capacity(text.len() + line.len());
@@ -101,12 +111,16 @@ mod tests {
     use super::*;
 
     fn settings(text: &str) -> Vec<(usize, Option<String>, String)> {
-        parse(text).into_iter().map(|entry| (entry.line, entry.key, entry.value)).collect()
+        parse(text)
+            .into_iter()
+            .map(|entry| (entry.line, entry.key, entry.value))
+            .collect()
     }
 
     #[test]
     fn b2_spaces_comments_bom_crlf_and_equals_signs() {
-        let text = "\u{feff}# a comment\r\n\r\n model = a#b \r\nprovider={\"a\"=\"b\"}\r\nnonsense\r\n";
+        let text =
+            "\u{feff}# a comment\r\n\r\n model = a#b \r\nprovider={\"a\"=\"b\"}\r\nnonsense\r\n";
         assert_eq!(
             settings(text),
             [

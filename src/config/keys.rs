@@ -40,33 +40,125 @@ pub enum Kind {
 }
 
 const fn key(name: &'static str, kind: Kind, default: &'static str, help: &'static str) -> Key {
-    Key { name, kind, default, forwarded: false, help }
+    Key {
+        name,
+        kind,
+        default,
+        forwarded: false,
+        help,
+    }
 }
 
-const fn forwarded(name: &'static str, kind: Kind, default: &'static str, help: &'static str) -> Key {
-    Key { name, kind, default, forwarded: true, help }
+const fn forwarded(
+    name: &'static str,
+    kind: Kind,
+    default: &'static str,
+    help: &'static str,
+) -> Key {
+    Key {
+        name,
+        kind,
+        default,
+        forwarded: true,
+        help,
+    }
 }
 
 const COLOR: Kind = Kind::Choice(&["auto", "always", "never"]);
 
 /// All keys that are known by name (SPEC B3, B4, part K). Any other key is forwarded.
 pub const KEYS: &[Key] = &[
-    key("endpoint", Kind::Text, "https://api.kilo.ai/api/openrouter", "base URL of an OpenAI-compatible API"),
-    forwarded("model", Kind::Text, "openrouter/free", "the model's name at the endpoint"),
-    key("api_key", Kind::Secret, "", "the key; else OPENAI_API_KEY; empty for none at all"),
-    forwarded("temperature", Kind::Number, "0.7", "sampling temperature; empty: not sent"),
-    forwarded("reasoning_effort", Kind::Text, "high", "how much to reason; empty: not sent"),
-    forwarded("stream", Kind::Boolean, "true", "show answers while they are written"),
-    key("timeout", Kind::Seconds, "300", "seconds to the first byte, and between two"),
-    key("shell_timeout", Kind::Seconds, "120", "seconds a command may run"),
-    key("max_al_iterations", Kind::Integer(1, u32::MAX as u64), "1000", "requests a turn may take"),
-    key("context_window", Kind::Integer(1, 100_000_000), "200000", "tokens, where the server does not tell"),
-    key("compact_at", Kind::Integer(0, 100), "60", "percent of the window at which to offer /compact; 0: never"),
-    key("tool_output_limit", Kind::Integer(0, u32::MAX as u64), "50000", "characters of output for the model; 0: all"),
-    key("sanitize_args", Kind::Boolean, "true", "strip invisible characters from tool arguments"),
-    key("bantam_tools_dir", Kind::Text, "", "a directory of extra tools to tell the model of"),
+    key(
+        "endpoint",
+        Kind::Text,
+        "https://api.kilo.ai/api/openrouter",
+        "base URL of an OpenAI-compatible API",
+    ),
+    forwarded(
+        "model",
+        Kind::Text,
+        "openrouter/free",
+        "the model's name at the endpoint",
+    ),
+    key(
+        "api_key",
+        Kind::Secret,
+        "",
+        "the key; else OPENAI_API_KEY; empty for none at all",
+    ),
+    forwarded(
+        "temperature",
+        Kind::Number,
+        "0.7",
+        "sampling temperature; empty: not sent",
+    ),
+    forwarded(
+        "reasoning_effort",
+        Kind::Text,
+        "high",
+        "how much to reason; empty: not sent",
+    ),
+    forwarded(
+        "stream",
+        Kind::Boolean,
+        "true",
+        "show answers while they are written",
+    ),
+    key(
+        "timeout",
+        Kind::Seconds,
+        "300",
+        "seconds to the first byte, and between two",
+    ),
+    key(
+        "shell_timeout",
+        Kind::Seconds,
+        "120",
+        "seconds a command may run",
+    ),
+    key(
+        "max_al_iterations",
+        Kind::Integer(1, u32::MAX as u64),
+        "1000",
+        "requests a turn may take",
+    ),
+    key(
+        "context_window",
+        Kind::Integer(1, 100_000_000),
+        "200000",
+        "tokens, where the server does not tell",
+    ),
+    key(
+        "compact_at",
+        Kind::Integer(0, 100),
+        "60",
+        "percent of the window at which to offer /compact; 0: never",
+    ),
+    key(
+        "tool_output_limit",
+        Kind::Integer(0, u32::MAX as u64),
+        "50000",
+        "characters of output for the model; 0: all",
+    ),
+    key(
+        "sanitize_args",
+        Kind::Boolean,
+        "true",
+        "strip invisible characters from tool arguments",
+    ),
+    key(
+        "bantam_tools_dir",
+        Kind::Text,
+        "",
+        "a directory of extra tools to tell the model of",
+    ),
     key("color", COLOR, "auto", "auto, always or never"),
-    key("markdown", COLOR, "auto", "lay answers out: auto, always or never"),
+    key(
+        "markdown",
+        COLOR,
+        "auto",
+        "lay answers out: auto, always or never",
+    ),
     key("api_mode", Kind::Unbuilt, "", ""),
     key("tools", Kind::Unbuilt, "", ""),
     key("approval", Kind::Unbuilt, "", ""),
@@ -102,10 +194,15 @@ pub fn check(name: &str, value: &str) -> Result<(), String> {
         return check_header(header, value);
     }
     if let Some(key) = find(name) {
-        return key.kind.check(value).map_err(|wrong| format!("`{name}` {wrong}"));
+        return key
+            .kind
+            .check(value)
+            .map_err(|wrong| format!("`{name}` {wrong}"));
     }
     match misspelled(name) {
-        Some(meant) => Err(format!("unknown key `{name}`, which is not sent: did you mean `{meant}`?")),
+        Some(meant) => Err(format!(
+            "unknown key `{name}`, which is not sent: did you mean `{meant}`?"
+        )),
         None => Ok(()),
     }
 }
@@ -118,7 +215,10 @@ fn misspelled(name: &str) -> Option<&'static str> {
     {
         return Some("header.NAME");
     }
-    KEYS.iter().filter(|key| !key.forwarded).map(|key| key.name).find(|internal| distance(&name, internal) <= MISSPELLING)
+    KEYS.iter()
+        .filter(|key| !key.forwarded)
+        .map(|key| key.name)
+        .find(|internal| distance(&name, internal) <= MISSPELLING)
 }
 
 fn check_header(name: &str, value: &str) -> Result<(), String> {
@@ -127,7 +227,9 @@ fn check_header(name: &str, value: &str) -> Result<(), String> {
         return Err(format!("`{HEADER_PREFIX}{name}` names no HTTP header"));
     }
     if value.chars().any(char::is_control) {
-        return Err(format!("`{HEADER_PREFIX}{name}` has a control character in its value"));
+        return Err(format!(
+            "`{HEADER_PREFIX}{name}` has a control character in its value"
+        ));
     }
     Ok(())
 }
@@ -141,14 +243,23 @@ impl Kind {
         if value.is_empty() {
             return Ok(());
         }
-        let number = value.parse::<f64>().ok().filter(|number| number.is_finite());
+        let number = value
+            .parse::<f64>()
+            .ok()
+            .filter(|number| number.is_finite());
         match self {
             Self::Number if number.is_none() => Err(format!("takes a number, not `{value}`")),
             Self::Seconds if number.is_none_or(|seconds| seconds <= 0.0) => {
                 Err(format!("takes a number of seconds above 0, not `{value}`"))
             }
-            Self::Integer(least, most) if !value.parse().is_ok_and(|n: u64| (least..=most).contains(&n)) => {
-                Err(format!("takes a whole number from {least} to {most}, not `{value}`"))
+            Self::Integer(least, most)
+                if !value
+                    .parse()
+                    .is_ok_and(|n: u64| (least..=most).contains(&n)) =>
+            {
+                Err(format!(
+                    "takes a whole number from {least} to {most}, not `{value}`"
+                ))
             }
             Self::Boolean if !matches!(value, "true" | "false") => {
                 Err(format!("takes true or false, not `{value}`"))
@@ -193,17 +304,44 @@ mod tests {
 
     #[test]
     fn b4_misspelled_internal_keys_are_refused_and_other_unknown_keys_are_not() {
-        for name in ["apikey", "shell_timout", "API_KEY", "endpont", "colour", "headers.X-Key", "heade.X"] {
+        for name in [
+            "apikey",
+            "shell_timout",
+            "API_KEY",
+            "endpont",
+            "colour",
+            "headers.X-Key",
+            "heade.X",
+        ] {
             assert!(check(name, "1").is_err(), "{name}");
         }
-        for name in ["top_p", "top_k", "max_tokens", "seed", "stop", "user", "n", "provider", "tool_choice", "min_p", "store"] {
+        for name in [
+            "top_p",
+            "top_k",
+            "max_tokens",
+            "seed",
+            "stop",
+            "user",
+            "n",
+            "provider",
+            "tool_choice",
+            "min_p",
+            "store",
+        ] {
             assert_eq!(check(name, "1"), Ok(()), "{name}");
         }
     }
 
     #[test]
     fn b4_reserved_and_unbuilt_keys_are_refused() {
-        for name in ["messages", "stream_options", "approval", "tools", "theme", ""] {
+        for name in [
+            "messages",
+            "stream_options",
+            "approval",
+            "tools",
+            "theme",
+            "",
+        ] {
             assert!(check(name, "x").is_err(), "{name}");
         }
     }
@@ -239,7 +377,10 @@ mod tests {
     #[test]
     fn b4_values_are_json_where_they_parse_and_models_are_always_strings() {
         assert_eq!(request_value("top_p", "0.9"), json!(0.9));
-        assert_eq!(request_value("provider", r#"{"sort":"price"}"#), json!({"sort": "price"}));
+        assert_eq!(
+            request_value("provider", r#"{"sort":"price"}"#),
+            json!({"sort": "price"})
+        );
         assert_eq!(request_value("stop", "END"), json!("END"));
         assert_eq!(request_value("model", "4"), json!("4"));
     }

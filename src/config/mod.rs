@@ -58,9 +58,20 @@ impl Config {
     ///
     /// A line that can't be used is a warning (see [`Config::take_warnings`]); a file that can't be
     /// read or a setting for something that isn't built is an error.
-    pub fn load(dir: &Path, overrides: Vec<(String, String)>, environment: Environment) -> Result<Self> {
+    pub fn load(
+        dir: &Path,
+        overrides: Vec<(String, String)>,
+        environment: Environment,
+    ) -> Result<Self> {
         let dir = dir.to_owned();
-        let mut config = Self { dir, file: None, entries: vec![], overrides, environment, warnings: vec![] };
+        let mut config = Self {
+            dir,
+            file: None,
+            entries: vec![],
+            overrides,
+            environment,
+            warnings: vec![],
+        };
         config.read_file()?;
         Ok(config)
     }
@@ -72,7 +83,9 @@ impl Config {
                 Ok(bytes) => {
                     self.file = Some(name);
                     if std::str::from_utf8(&bytes).is_err() {
-                        self.warnings.push(format!("{name}: some of it is not UTF-8; check the values there"));
+                        self.warnings.push(format!(
+                            "{name}: some of it is not UTF-8; check the values there"
+                        ));
                     }
                     return self.take_entries(name, &String::from_utf8_lossy(&bytes));
                 }
@@ -87,7 +100,8 @@ impl Config {
         for entry in file::parse(text) {
             let at = format!("{name}, line {}", entry.line);
             let Some(key) = entry.key else {
-                self.warnings.push(format!("{at}: no `=` in this line, ignored"));
+                self.warnings
+                    .push(format!("{at}: no `=` in this line, ignored"));
                 continue;
             };
             let unbuilt = keys::find(&key).is_some_and(|key| key.kind == Kind::Unbuilt);
@@ -95,18 +109,28 @@ impl Config {
                 Ok(()) => self.entries.push((key, entry.value)),
                 Err(wrong) if unbuilt => {
                     let hint = Some("an option that did nothing would be false safety".into());
-                    return Err(Error::Config { message: format!("{at}: {wrong}"), hint });
+                    return Err(Error::Config {
+                        message: format!("{at}: {wrong}"),
+                        hint,
+                    });
                 }
                 Err(wrong) => {
                     let fallback = keys::find(&key).filter(|key| !key.default.is_empty());
-                    let fallback = fallback.map(|key| format!("; {} is used", key.default)).unwrap_or_default();
+                    let fallback = fallback
+                        .map(|key| format!("; {} is used", key.default))
+                        .unwrap_or_default();
                     self.warnings.push(format!("{at}: {wrong}{fallback}"));
                 }
             }
         }
-        let keyed = self.entries.iter().any(|(key, value)| is_secret(key) && !value.is_empty());
+        let keyed = self
+            .entries
+            .iter()
+            .any(|(key, value)| is_secret(key) && !value.is_empty());
         if keyed && file::is_open_to_others(&self.dir.join(name)) {
-            self.warnings.push(format!("{name} holds a key and others can read it (chmod 600 {name})"));
+            self.warnings.push(format!(
+                "{name} holds a key and others can read it (chmod 600 {name})"
+            ));
         }
         Ok(())
     }
@@ -137,17 +161,28 @@ impl Config {
         if let Some(index) = last(&self.overrides) {
             return Some((&self.overrides[index].1, Source::CommandLine));
         }
-        let environment = |value: &'_ Option<String>| value.as_deref().is_some_and(|value| !value.is_empty());
+        let environment =
+            |value: &'_ Option<String>| value.as_deref().is_some_and(|value| !value.is_empty());
         if name == "bantam_tools_dir" && environment(&self.environment.tools_dir) {
-            return self.environment.tools_dir.as_deref().map(|dir| (dir, Source::Environment));
+            return self
+                .environment
+                .tools_dir
+                .as_deref()
+                .map(|dir| (dir, Source::Environment));
         }
         if let Some(index) = last(&self.entries) {
             return Some((&self.entries[index].1, Source::File));
         }
         if name == "api_key" && environment(&self.environment.api_key) {
-            return self.environment.api_key.as_deref().map(|key| (key.trim(), Source::Environment));
+            return self
+                .environment
+                .api_key
+                .as_deref()
+                .map(|key| (key.trim(), Source::Environment));
         }
-        keys::find(name).filter(|key| key.kind != Kind::Unbuilt).map(|key| (key.default, Source::Default))
+        keys::find(name)
+            .filter(|key| key.kind != Kind::Unbuilt)
+            .map(|key| (key.default, Source::Default))
     }
 
     /// The value in force of a key of the table; an empty one means its default but for keys that are
@@ -231,7 +266,9 @@ impl Config {
 
     /// The directory of extra tools, if one is set.
     pub fn tools_dir(&self) -> Option<&str> {
-        self.get("bantam_tools_dir").map(|(dir, _)| dir).filter(|dir| !dir.is_empty())
+        self.get("bantam_tools_dir")
+            .map(|(dir, _)| dir)
+            .filter(|dir| !dir.is_empty())
     }
 
     /// `auto`, `always` or `never`.
@@ -248,7 +285,9 @@ impl Config {
     pub fn headers(&self) -> Vec<(String, String)> {
         let mut headers: Vec<(String, String)> = Vec::new();
         for (key, value) in self.entries.iter().chain(&self.overrides) {
-            let Some(name) = key.strip_prefix(HEADER_PREFIX) else { continue };
+            let Some(name) = key.strip_prefix(HEADER_PREFIX) else {
+                continue;
+            };
             headers.retain(|(other, _)| !other.eq_ignore_ascii_case(name));
             if !value.is_empty() {
                 headers.push((name.into(), value.clone()));
@@ -261,8 +300,15 @@ impl Config {
     /// defaults first, then the file's keys in its order, then the command line's.
     pub fn parameters(&self) -> Map<String, Value> {
         let forwarded = |key: &&Key| key.forwarded && !matches!(key.name, "model" | "stream");
-        let defaults = keys::KEYS.iter().filter(forwarded).map(|key| (key.name, key.default));
-        let set = self.entries.iter().chain(&self.overrides).map(|(key, value)| (key.as_str(), value.as_str()));
+        let defaults = keys::KEYS
+            .iter()
+            .filter(forwarded)
+            .map(|key| (key.name, key.default));
+        let set = self
+            .entries
+            .iter()
+            .chain(&self.overrides)
+            .map(|(key, value)| (key.as_str(), value.as_str()));
         let mut parameters = Map::new();
         for (key, value) in defaults.chain(set) {
             let internal = keys::find(key).is_some_and(|known| !forwarded(&known));
@@ -280,9 +326,15 @@ impl Config {
     /// Sets `name` to `value` for now and for later: in [`OWN_FILE`], which starts as a copy of
     /// [`MODEL_FILE`] where only that exists, so that no setting is lost (SPEC B7).
     pub fn set(&mut self, name: &str, value: &str) -> Result<()> {
-        let refused = |message: String| Error::Config { message, hint: None };
+        let refused = |message: String| Error::Config {
+            message,
+            hint: None,
+        };
         if name.contains(['=', '\n', '\r']) || name.trim() != name || name.starts_with('#') {
-            return Err(refused(format!("`{}` is no key", sanitize::screen_line(name))));
+            return Err(refused(format!(
+                "`{}` is no key",
+                sanitize::screen_line(name)
+            )));
         }
         let value = value.trim();
         if value.contains(['\n', '\r']) {
@@ -291,7 +343,8 @@ impl Config {
         keys::check(name, value).map_err(refused)?;
         let text = self.text_to_change()?;
         let path = self.dir.join(OWN_FILE);
-        file::write(&path, &file::set(&text, name, value)).map_err(|error| Error::io("write", path, error))?;
+        file::write(&path, &file::set(&text, name, value))
+            .map_err(|error| Error::io("write", path, error))?;
         self.file = Some(OWN_FILE);
         self.overrides.retain(|(key, _)| key != name);
         self.entries.push((name.into(), value.into()));
@@ -313,14 +366,20 @@ impl Config {
 
     /// All settings in force, as `/cfg` shows them: the keys of the table, then the other ones.
     pub fn shown(&self) -> Vec<(String, String)> {
-        let known = keys::KEYS.iter().filter(|key| key.kind != Kind::Unbuilt).map(|key| key.name);
+        let known = keys::KEYS
+            .iter()
+            .filter(|key| key.kind != Kind::Unbuilt)
+            .map(|key| key.name);
         let mut names: Vec<&str> = known.collect();
         for (key, _) in self.entries.iter().chain(&self.overrides) {
             if !names.contains(&key.as_str()) {
                 names.push(key);
             }
         }
-        names.into_iter().filter_map(|name| Some((name.into(), self.shown_value(name)?))).collect()
+        names
+            .into_iter()
+            .filter_map(|name| Some((name.into(), self.shown_value(name)?)))
+            .collect()
     }
 
     /// The value in force as it may be shown: a key is masked.
@@ -346,7 +405,9 @@ fn shown_url(url: &str) -> String {
         Some((scheme, rest)) => {
             let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
             let (authority, path) = rest.split_at(end);
-            let host = authority.rsplit_once('@').map_or(authority, |(_, host)| host);
+            let host = authority
+                .rsplit_once('@')
+                .map_or(authority, |(_, host)| host);
             format!("{scheme}://{host}{path}")
         }
         None => url.into(),

@@ -9,7 +9,10 @@ fn load_with(text: Option<&str>, overrides: &[&str], environment: Environment) -
     if let Some(text) = text {
         fs::write(dir.path().join(MODEL_FILE), text).unwrap();
     }
-    let overrides = overrides.iter().map(|text| parse_override(text).unwrap()).collect();
+    let overrides = overrides
+        .iter()
+        .map(|text| parse_override(text).unwrap())
+        .collect();
     Config::load(dir.path(), overrides, environment).unwrap()
 }
 
@@ -23,9 +26,18 @@ fn b3_defaults_hold_where_nothing_is_set() {
     assert_eq!(config.endpoint(), "https://api.kilo.ai/api/openrouter");
     assert_eq!(config.model(), "openrouter/free");
     assert!(config.api_key().is_none() && config.stream() && config.tools_dir().is_none());
-    assert_eq!((config.timeout().as_secs(), config.shell_timeout().as_secs()), (300, 120));
-    assert_eq!((config.max_iterations(), config.context_window()), (1000, 200_000));
-    assert_eq!(json!(config.parameters()), json!({"temperature": 0.7, "reasoning_effort": "high"}));
+    assert_eq!(
+        (config.timeout().as_secs(), config.shell_timeout().as_secs()),
+        (300, 120)
+    );
+    assert_eq!(
+        (config.max_iterations(), config.context_window()),
+        (1000, 200_000)
+    );
+    assert_eq!(
+        json!(config.parameters()),
+        json!({"temperature": 0.7, "reasoning_effort": "high"})
+    );
     assert_eq!(config.file(), None);
 }
 
@@ -35,8 +47,14 @@ fn b1_the_own_file_counts_alone() {
     fs::write(dir.path().join(MODEL_FILE), "model=a\ntop_p=1\n").unwrap();
     fs::write(dir.path().join(OWN_FILE), "temperature=0\n").unwrap();
     let config = Config::load(dir.path(), vec![], Environment::default()).unwrap();
-    assert_eq!((config.model(), config.file()), ("openrouter/free", Some(OWN_FILE)));
-    assert_eq!(json!(config.parameters()), json!({"temperature": 0, "reasoning_effort": "high"}));
+    assert_eq!(
+        (config.model(), config.file()),
+        ("openrouter/free", Some(OWN_FILE))
+    );
+    assert_eq!(
+        json!(config.parameters()),
+        json!({"temperature": 0, "reasoning_effort": "high"})
+    );
 }
 
 #[test]
@@ -46,20 +64,37 @@ fn b2_the_last_of_two_equal_keys_wins() {
 
 #[test]
 fn b3_the_key_is_the_files_even_if_empty_and_else_the_environments() {
-    let environment = Environment { api_key: Some("sk-environment".into()), tools_dir: None };
+    let environment = Environment {
+        api_key: Some("sk-environment".into()),
+        tools_dir: None,
+    };
     let key = |text: &str| {
         let config = load_with(Some(text), &[], environment.clone());
-        config.api_key().map(|(key, source)| (key.to_owned(), source))
+        config
+            .api_key()
+            .map(|(key, source)| (key.to_owned(), source))
     };
-    assert_eq!(key("api_key=sk-file"), Some(("sk-file".into(), Source::File)));
-    assert_eq!(key("model=m"), Some(("sk-environment".into(), Source::Environment)));
+    assert_eq!(
+        key("api_key=sk-file"),
+        Some(("sk-file".into(), Source::File))
+    );
+    assert_eq!(
+        key("model=m"),
+        Some(("sk-environment".into(), Source::Environment))
+    );
     assert_eq!(key("api_key="), None);
 }
 
 #[test]
 fn b3_the_environments_tools_directory_goes_first() {
-    let environment = Environment { api_key: None, tools_dir: Some("/env".into()) };
-    assert_eq!(load_with(Some("bantam_tools_dir=/file"), &[], environment).tools_dir(), Some("/env"));
+    let environment = Environment {
+        api_key: None,
+        tools_dir: Some("/env".into()),
+    };
+    assert_eq!(
+        load_with(Some("bantam_tools_dir=/file"), &[], environment).tools_dir(),
+        Some("/env")
+    );
     assert_eq!(load("bantam_tools_dir=/file").tools_dir(), Some("/file"));
 }
 
@@ -82,11 +117,17 @@ fn b6_wrong_lines_are_warned_about_with_file_and_line_and_defaults_hold() {
     let mut config = load("temperature=hot\nnonsense\n\ntimeout=-1\napikey=x\n");
     let warnings = config.take_warnings();
     for (warning, line) in warnings.iter().zip([1, 2, 4, 5]) {
-        assert!(warning.starts_with(&format!("model.cfg, line {line}: ")), "{warning}");
+        assert!(
+            warning.starts_with(&format!("model.cfg, line {line}: ")),
+            "{warning}"
+        );
     }
     assert_eq!(warnings.len(), 4);
     assert_eq!(config.timeout().as_secs(), 300);
-    assert_eq!(json!(config.parameters()), json!({"temperature": 0.7, "reasoning_effort": "high"}));
+    assert_eq!(
+        json!(config.parameters()),
+        json!({"temperature": 0.7, "reasoning_effort": "high"})
+    );
 }
 
 #[test]
@@ -94,7 +135,10 @@ fn b4_an_unbuilt_option_is_an_error_and_so_is_an_unreadable_file_b6() {
     let dir = tempfile::tempdir().unwrap();
     fs::write(dir.path().join(MODEL_FILE), "approval=shell\n").unwrap();
     let error = Config::load(dir.path(), vec![], Environment::default()).unwrap_err();
-    assert!(error.to_string().contains("line 1") && error.to_string().contains("approval"), "{error}");
+    assert!(
+        error.to_string().contains("line 1") && error.to_string().contains("approval"),
+        "{error}"
+    );
     fs::create_dir(dir.path().join(OWN_FILE)).unwrap();
     let error = Config::load(dir.path(), vec![], Environment::default()).unwrap_err();
     assert!(error.to_string().contains(OWN_FILE), "{error}");
@@ -102,7 +146,11 @@ fn b4_an_unbuilt_option_is_an_error_and_so_is_an_unreadable_file_b6() {
 
 #[test]
 fn a3_the_command_line_wins() {
-    let config = load_with(Some("model=a\nstream=true"), &["model = b", "stream=false"], Environment::default());
+    let config = load_with(
+        Some("model=a\nstream=true"),
+        &["model = b", "stream=false"],
+        Environment::default(),
+    );
     assert_eq!((config.model(), config.stream()), ("b", false));
     assert!(parse_override("model").is_err() && parse_override("stream=maybe").is_err());
 }
@@ -117,16 +165,24 @@ fn b7_setting_starts_from_a_copy_and_holds_at_once() {
     assert_eq!(config.model(), "b");
     let text = fs::read_to_string(dir.path().join(OWN_FILE)).unwrap();
     assert_eq!(text, "# mine\nmodel=b\ntop_p=1\ntemperature=0.2\n");
-    assert_eq!(fs::read_to_string(dir.path().join(MODEL_FILE)).unwrap(), "# mine\nmodel=a\ntop_p=1\n");
+    assert_eq!(
+        fs::read_to_string(dir.path().join(MODEL_FILE)).unwrap(),
+        "# mine\nmodel=a\ntop_p=1\n"
+    );
     assert!(config.set("stream", "maybe").is_err() && config.set("approval", "shell").is_err());
     assert_eq!(fs::read_to_string(dir.path().join(OWN_FILE)).unwrap(), text);
     config.set("temperature", "").unwrap();
-    assert_eq!(json!(config.parameters()), json!({"reasoning_effort": "high", "top_p": 1}));
+    assert_eq!(
+        json!(config.parameters()),
+        json!({"reasoning_effort": "high", "top_p": 1})
+    );
 }
 
 #[test]
 fn b7_keys_and_credentials_are_shown_masked() {
-    let config = load("api_key=sk-abcdefgh1234\nendpoint=http://me:pass@host/v1\nheader.X-Key=abcdefghijklmnop\n");
+    let config = load(
+        "api_key=sk-abcdefgh1234\nendpoint=http://me:pass@host/v1\nheader.X-Key=abcdefghijklmnop\n",
+    );
     let shown = config.shown();
     let value = |name: &str| shown.iter().find(|(key, _)| key == name).unwrap().1.clone();
     assert!(value("api_key").ends_with("1234") && !value("api_key").contains("abcd"));

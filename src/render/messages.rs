@@ -7,8 +7,8 @@ use std::io::Write;
 use std::time::Duration;
 
 use crate::error::Error;
-use crate::render::{Look, Stream};
 use crate::render::theme::Role;
+use crate::render::{Look, Stream};
 use crate::sanitize::{Redactor, screen_line};
 
 const STATUS: &str = "...requesting...";
