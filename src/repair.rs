@@ -52,7 +52,7 @@ impl fmt::Display for Repairs {
         let parts = [
             (self.results_added, "result", "added"),
             (self.results_removed, "result", "removed"),
-            (self.results_moved, "result", "moved to its call"),
+            (self.results_moved, "result", "moved"),
             (self.answers_removed, "empty answer", "removed"),
             (self.calls_removed, "call without a name", "removed"),
             (self.arguments_replaced, "broken argument", "emptied"),
@@ -316,5 +316,386 @@ fn set_call_id(message: &mut Message, id: &str) {
         message
             .as_map_mut()
             .insert("tool_call_id".into(), json!(id));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn conversation(value: Value) -> Conversation {
+        Conversation::from_messages(serde_json::from_value(value).expect("messages"))
+    }
+
+    fn messages(conversation: &Conversation) -> Value {
+        serde_json::to_value(conversation.messages()).expect("JSON")
+    }
+
+    fn call(id: &str, arguments: &str) -> Value {
+        json!({"id": id, "type": "function", "function": {"name": "f", "arguments": arguments}})
+    }
+
+    fn calls(ids: &[&str]) -> Value {
+        let calls: Vec<_> = ids.iter().map(|id| call(id, "{}")).collect();
+        json!({"role": "assistant", "content": "", "tool_calls": calls})
+    }
+
+    fn result(id: &str, text: &str) -> Value {
+        json!({"role": "tool", "tool_call_id": id, "content": text})
+    }
+
+    fn user(text: &str) -> Value {
+        json!({"role": "user", "content": text})
+    }
+
+    #[track_caller]
+    fn check(before: &Value, after: &Value, told: &str) {
+        let mut conversation = conversation(before.clone());
+        let repairs = repair(&mut conversation);
+        assert_eq!(&messages(&conversation), after);
+        assert_eq!(repairs.to_string(), told);
+        assert_eq!(violations(conversation.messages()), Vec::<String>::new());
+    }
+
+    #[test]
+    fn e7_a_call_without_a_result_gets_one_that_says_so() {
+        check(
+            &json!([user("a"), calls(&["1", "2"]), result("2", "two"), user("b")]),
+            &json!([
+                user("a"),
+                calls(&["1", "2"]),
+                result("1", NO_RESULT),
+                result("2", "two"),
+                user("b")
+            ]),
+            "1 result added",
+        );
+        check(
+            &json!([user("a"), calls(&["1", "2"])]),
+            &json!([
+                user("a"),
+                calls(&["1", "2"]),
+                result("1", NO_RESULT),
+                result("2", NO_RESULT)
+            ]),
+            "2 results added",
+        );
+    }
+
+    #[test]
+    fn e7_results_without_calls_and_second_results_go() {
+        check(
+            &json!([
+                result("9", "?"),
+                user("a"),
+                calls(&["1"]),
+                result("1", "x"),
+                result("1", "again"),
+                result("", "?"),
+                user("b"),
+                result("1", "late")
+            ]),
+            &json!([user("a"), calls(&["1"]), result("1", "x"), user("b")]),
+            "4 results removed",
+        );
+    }
+
+    #[test]
+    fn e7_a_result_that_came_late_or_in_another_order_is_moved_to_its_call() {
+        check(
+            &json!([
+                calls(&["1", "2"]),
+                result("2", "two"),
+                result("1", "one"),
+                calls(&["3"]),
+                user("b"),
+                result("3", "three")
+            ]),
+            &json!([
+                calls(&["1", "2"]),
+                result("1", "one"),
+                result("2", "two"),
+                calls(&["3"]),
+                result("3", "three"),
+                user("b")
+            ]),
+            "2 results moved",
+        );
+    }
+
+    #[test]
+    fn e7_empty_assistant_messages_go() {
+        let empty = |content: Value| json!({"role": "assistant", "content": content});
+        check(
+            &json!([
+                user("a"),
+                empty(json!("")),
+                empty(Value::Null),
+                {"role": "assistant"},
+                {"role": "assistant", "content": "", "tool_calls": []},
+                {"role": "assistant", "content": null, "reasoning": "hm"},
+                user("b")
+            ]),
+            &json!([user("a"), user("b")]),
+            "5 empty answers removed",
+        );
+    }
+
+    #[test]
+    fn e7_arguments_that_are_no_object_become_empty_ones() {
+        for broken in [
+            "",
+            "{",
+            "[]",
+            "null",
+            "\"x\"",
+            "{\"a\":1} {",
+            "{\"a\":\"\\ud800\"}",
+        ] {
+            let message = json!({"role": "assistant", "tool_calls": [call("1", broken)]});
+            let mended = json!({"role": "assistant", "tool_calls": [call("1", "{}")]});
+            check(
+                &json!([message, result("1", "x")]),
+                &json!([mended, result("1", "x")]),
+                "1 broken argument emptied",
+            );
+        }
+        let mut object = call("1", "");
+        object["function"]["arguments"] = json!({"b": 1, "a": 2});
+        check(
+            &json!([{"role": "assistant", "tool_calls": [object]}, result("1", "x")]),
+            &json!([
+                {"role": "assistant", "tool_calls": [call("1", "{\"b\":1,\"a\":2}")]},
+                result("1", "x")
+            ]),
+            "",
+        );
+    }
+
+    #[test]
+    fn e7_an_id_used_twice_gets_a_new_one_and_its_result_follows() {
+        check(
+            &json!([
+                calls(&["1"]),
+                result("1", "first"),
+                calls(&["1", "1", ""]),
+                result("1", "second"),
+                result("1", "third"),
+                result("", "fourth"),
+                calls(&["repair001"]),
+                result("repair001", "taken")
+            ]),
+            &json!([
+                calls(&["1"]),
+                result("1", "first"),
+                calls(&["repair002", "repair003", "repair004"]),
+                result("repair002", "second"),
+                result("repair003", "third"),
+                result("repair004", "fourth"),
+                calls(&["repair001"]),
+                result("repair001", "taken")
+            ]),
+            "3 call ids replaced",
+        );
+    }
+
+    #[test]
+    fn what_no_server_takes_is_put_right_or_removed() {
+        let no_name = json!({"id": "2", "type": "function", "function": {"arguments": "{}"}});
+        check(
+            &json!([
+                {"role": "system", "content": "s"},
+                {"role": "system", "content": "t"},
+                {"role": "user"},
+                {"role": "alien", "content": "x"},
+                {"content": "x"},
+                {"role": "assistant", "content": "hi", "tool_calls": [no_name, 7, null]},
+                {"role": "assistant", "content": 5, "tool_calls": [
+                    {"id": "1", "function": {"name": "f", "arguments": "{}"}}]},
+                {"role": "tool", "tool_call_id": "1"},
+            ]),
+            &json!([
+                {"role": "system", "content": "s"},
+                user("t"),
+                {"role": "assistant", "content": "hi"},
+                {"role": "assistant", "content": "", "tool_calls": [
+                    {"id": "1", "function": {"name": "f", "arguments": "{}"}, "type": "function"}]},
+                result("1", NO_CONTENT),
+            ]),
+            "3 calls without a name removed, 6 unusable messages put right",
+        );
+    }
+
+    #[test]
+    fn a_turn_that_ends_with_results_is_closed_once() {
+        let mut open = conversation(json!([user("a"), calls(&["1"]), result("1", "x")]));
+        assert!(close_turn(&mut open, "(ended)"));
+        assert!(!close_turn(&mut open, "(ended)"));
+        assert_eq!(open.last(), Some(&Message::assistant("(ended)")));
+        assert!(!close_turn(&mut Conversation::default(), "(ended)"));
+    }
+
+    /// Everything that a strict server would refuse, written down apart from the repair.
+    fn violations(messages: &[Message]) -> Vec<String> {
+        let mut found = Vec::new();
+        let mut seen = HashSet::new();
+        let mut expected: Vec<String> = Vec::new();
+        for (index, message) in messages.iter().enumerate() {
+            let map = message.as_map();
+            let mut complain = |what: &str| found.push(format!("message {index}: {what}"));
+            if message.role() == "tool" {
+                if expected.is_empty() || expected.remove(0) != message.tool_call_id() {
+                    complain("a result that is not the next call's");
+                }
+            } else if !expected.is_empty() {
+                complain("a call without a result before it");
+                expected.clear();
+            }
+            let content = map.get("content");
+            let is_content =
+                content.is_some_and(|content| content.is_string() || content.is_array());
+            match message.role() {
+                "system" if index > 0 => complain("a system message that is not the first"),
+                "system" | "user" | "tool" if !is_content => complain("no content"),
+                "system" | "user" | "tool" => {}
+                "assistant" if message.is_empty_assistant() => complain("empty"),
+                "assistant" if content.is_some_and(|c| !c.is_null()) && !is_content => {
+                    complain("a content of the wrong type");
+                }
+                "assistant" => {}
+                _ => complain("an unknown role"),
+            }
+            let Some(calls) = map
+                .get("tool_calls")
+                .filter(|_| message.role() == "assistant")
+            else {
+                continue;
+            };
+            let calls = calls.as_array().cloned().unwrap_or_default();
+            if calls.is_empty() {
+                complain("tool_calls that is no list of calls");
+            }
+            for call in calls {
+                let id = call["id"].as_str().unwrap_or_default().to_owned();
+                let arguments = call["function"]["arguments"].as_str().unwrap_or_default();
+                let arguments: Value = serde_json::from_str(arguments).unwrap_or_default();
+                if id.is_empty() || !seen.insert(id.clone()) {
+                    complain("an id that is empty or used before");
+                }
+                if call["function"]["name"]
+                    .as_str()
+                    .unwrap_or_default()
+                    .is_empty()
+                {
+                    complain("a call without a name");
+                }
+                if !arguments.is_object() {
+                    complain("arguments that are no object");
+                }
+                expected.push(id);
+            }
+        }
+        if !expected.is_empty() {
+            found.push("a call without a result at the end".to_owned());
+        }
+        found
+    }
+
+    /// Any value that may stand for a content, an id, a name.
+    fn anything() -> impl Strategy<Value = Value> {
+        prop_oneof![
+            4 => "[ab]{0,2}".prop_map(Value::from),
+            1 => Just(Value::Null),
+            1 => Just(json!(1)),
+            1 => Just(json!({"text": "x"})),
+            1 => Just(json!([{"type": "text", "text": "x"}])),
+            1 => Just(json!([])),
+        ]
+    }
+
+    fn any_call() -> impl Strategy<Value = Value> {
+        let arguments = prop_oneof![Just("{}"), Just("{\"a\":[1]}"), Just("{"), Just("[]")];
+        let function = (anything(), arguments)
+            .prop_map(|(name, arguments)| json!({"name": name, "arguments": arguments}));
+        prop_oneof![
+            8 => (anything(), function).prop_map(|(id, function)| json!({"id": id, "function": function})),
+            1 => anything(),
+            1 => Just(json!({"function": null})),
+            1 => Just(json!({"id": "a", "function": {"name": "f"}})),
+            1 => Just(json!({"id": "a", "function": {"name": "f", "arguments": {"b": {}}}})),
+        ]
+    }
+
+    fn any_message() -> impl Strategy<Value = Value> {
+        let calls = proptest::collection::vec(any_call(), 0..4).prop_map(Value::from);
+        prop_oneof![
+            1 => anything().prop_map(|content| json!({"role": "system", "content": content})),
+            2 => anything().prop_map(|content| json!({"role": "user", "content": content})),
+            4 => (anything(), calls).prop_map(|(content, calls)| {
+                json!({"role": "assistant", "content": content, "tool_calls": calls})
+            }),
+            1 => (anything(), anything()).prop_map(|(content, calls)| {
+                json!({"role": "assistant", "content": content, "tool_calls": calls})
+            }),
+            6 => (anything(), anything()).prop_map(|(id, content)| {
+                json!({"role": "tool", "tool_call_id": id, "content": content})
+            }),
+            1 => anything().prop_map(|role| json!({"role": role})),
+        ]
+    }
+
+    /// A turn that every server takes: a prompt, steps with one to three calls, an answer.
+    fn valid_turn() -> impl Strategy<Value = Vec<Vec<String>>> {
+        let names = proptest::collection::vec("[a-z]{1,3}", 1..4);
+        proptest::collection::vec(names, 0..4)
+    }
+
+    proptest! {
+        #[test]
+        fn e7_whatever_comes_in_a_valid_history_comes_out(
+            list in proptest::collection::vec(any_message(), 0..12)
+        ) {
+            let mut mended = conversation(Value::from(list));
+            let first = repair(&mut mended);
+            prop_assert_eq!(violations(mended.messages()), Vec::<String>::new());
+            prop_assert_eq!(first.is_empty(), first.to_string().is_empty());
+
+            let once = mended.clone();
+            prop_assert!(repair(&mut mended).is_empty(), "a second repair changes nothing");
+            prop_assert_eq!(once, mended);
+        }
+
+        #[test]
+        fn e7_a_valid_history_is_unchanged_to_the_byte(
+            turns in proptest::collection::vec(valid_turn(), 0..4)
+        ) {
+            let mut list = vec![json!({"content": "s", "role": "system"})];
+            for (turn, steps) in turns.iter().enumerate() {
+                list.push(json!({"role": "user", "content": "u", "name": "n"}));
+                for (step, names) in steps.iter().enumerate() {
+                    let id = |index| format!("c{turn}-{step}-{index}");
+                    let calls: Vec<_> = names.iter().enumerate().map(|(index, name)| json!({
+                        "index": index,
+                        "function": {"arguments": format!(" {{\"{name}\": 1.0}}"), "name": name},
+                        "id": id(index),
+                        "type": "function",
+                    })).collect();
+                    list.push(json!({
+                        "reasoning": "r", "tool_calls": calls, "role": "assistant", "content": null
+                    }));
+                    list.extend((0..names.len()).map(|index| json!({
+                        "content": "x", "role": "tool", "tool_call_id": id(index)
+                    })));
+                }
+                list.push(json!({"role": "assistant", "content": "done", "_origin": {"model": "m"}}));
+            }
+            let mut history = conversation(Value::from(list));
+            prop_assert_eq!(violations(history.messages()), Vec::<String>::new());
+            let before = serde_json::to_string(history.messages()).unwrap();
+            prop_assert!(repair(&mut history).is_empty());
+            prop_assert_eq!(serde_json::to_string(history.messages()).unwrap(), before);
+        }
     }
 }
