@@ -60,13 +60,17 @@ pub(super) struct Lock(
 
 /// Waits for the right to write into the directory, but not for ever.
 pub(super) fn lock(directory: &Path) -> Result<Lock> {
+    lock_within(directory, LOCK_PATIENCE)
+}
+
+fn lock_within(directory: &Path, patience: Duration) -> Result<Lock> {
     let path = directory.join(".lock");
     let failed = |error| Error::io("lock the sessions with", &path, error);
     let mut options = OpenOptions::new();
     options.create(true).truncate(false).write(true);
     system::private_file(&mut options);
     let file = options.open(&path).map_err(failed)?;
-    let deadline = Instant::now() + LOCK_PATIENCE;
+    let deadline = Instant::now() + patience;
     loop {
         match file.try_lock() {
             Ok(()) => return Ok(Lock(file)),
@@ -216,5 +220,106 @@ mod system {
 
     pub(super) fn sync_directory(_: &Path) -> io::Result<()> {
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(directory: &Path) -> Vec<String> {
+        let names = fs::read_dir(directory).unwrap();
+        let mut names: Vec<_> = names
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .collect();
+        names.sort();
+        names
+    }
+
+    #[cfg(unix)]
+    fn mode(path: &Path) -> u32 {
+        use std::os::unix::fs::MetadataExt;
+        fs::metadata(path).unwrap().mode() & 0o7777
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn e1_the_directory_and_its_files_are_private_also_those_that_were_not() {
+        use std::os::unix::fs::PermissionsExt;
+
+        let home = tempfile::tempdir().unwrap();
+        let directory = home.path().join("a").join("b");
+        prepare(&directory).unwrap();
+        assert_eq!(mode(&directory), 0o700);
+
+        fs::set_permissions(&directory, fs::Permissions::from_mode(0o755)).unwrap();
+        prepare(&directory).unwrap();
+        assert_eq!(mode(&directory), 0o700);
+
+        let path = directory.join("x.json");
+        Temporary::write(&directory, b"x", true)
+            .unwrap()
+            .place(&path)
+            .unwrap();
+        assert_eq!(mode(&path), 0o600);
+
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).unwrap();
+        let aside = directory.join("x-1.json");
+        move_aside(&path, &aside).unwrap();
+        assert_eq!(mode(&aside), 0o600);
+    }
+
+    #[test]
+    fn e2_a_file_appears_whole_or_not_at_all() {
+        let home = tempfile::tempdir().unwrap();
+        let path = home.path().join("x.json");
+        fs::write(&path, "old").unwrap();
+
+        let temporary = Temporary::write(home.path(), b"new", false).unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"old");
+        drop(temporary);
+        assert_eq!(names(home.path()), ["x.json"]);
+
+        let temporary = Temporary::write(home.path(), b"new", false).unwrap();
+        temporary.place(&path).unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"new");
+        assert_eq!(names(home.path()), ["x.json"]);
+    }
+
+    #[test]
+    fn a_temporary_file_that_was_left_behind_is_no_hindrance() {
+        let home = tempfile::tempdir().unwrap();
+        std::mem::forget(Temporary::write(home.path(), b"killed", false).unwrap());
+        let path = home.path().join("x.json");
+        let temporary = Temporary::write(home.path(), b"new", false).unwrap();
+        temporary.place(&path).unwrap();
+        assert_eq!(names(home.path()), ["x.json"]);
+    }
+
+    #[test]
+    fn a_lock_that_nobody_lets_go_is_an_error_not_a_wait_without_end() {
+        let home = tempfile::tempdir().unwrap();
+        let held = lock(home.path()).unwrap();
+        let error = lock_within(home.path(), Duration::ZERO).unwrap_err();
+        assert!(
+            error.to_string().contains("another process holds"),
+            "{error}"
+        );
+        drop(held);
+        lock_within(home.path(), Duration::ZERO).unwrap();
+    }
+
+    #[test]
+    fn stamps_tell_files_apart() {
+        let home = tempfile::tempdir().unwrap();
+        let path = home.path().join("x");
+        assert_eq!(Stamp::of(&path), None);
+        fs::write(&path, "a").unwrap();
+        let stamp = Stamp::of(&path);
+        assert!(stamp.is_some());
+        fs::rename(&path, home.path().join("y")).unwrap();
+        assert_eq!(Stamp::of(&home.path().join("y")), stamp);
+        fs::write(&path, "ab").unwrap();
+        assert_ne!(Stamp::of(&path), stamp);
     }
 }

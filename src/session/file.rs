@@ -269,3 +269,173 @@ impl<'de> Visitor<'de> for &mut Head {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn conversation() -> Conversation {
+        let mut conversation = Conversation::new("be brief");
+        conversation.push(Message::user("\n  first line\nsecond line"));
+        conversation.push(Message::assistant("yes"));
+        conversation
+    }
+
+    fn meta() -> Meta {
+        Meta {
+            cwd: "/tmp/\"x\"".into(),
+            model: "m".into(),
+            title: "first line".into(),
+            summary: String::new(),
+            identity: "abc".into(),
+            created: Timestamp::parse("2026-01-02T03:04:05Z"),
+            updated: Timestamp::parse("2026-01-02T03:04:06.5Z").unwrap(),
+            count: 2,
+        }
+    }
+
+    /// A directory with one file.
+    fn file(content: &[u8]) -> (tempfile::TempDir, std::path::PathBuf) {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("x.json");
+        fs::write(&path, content).unwrap();
+        (directory, path)
+    }
+
+    #[test]
+    fn e1_metadata_comes_first_and_messages_last() {
+        let bytes = write("foo", &meta(), &conversation()).unwrap();
+        let text = String::from_utf8(bytes).unwrap();
+        assert_eq!(
+            text,
+            concat!(
+                r#"{"id":"foo","cwd":"/tmp/\"x\"","model":"m","title":"first line","summary":"","#,
+                r#""conversation":"abc","created":"2026-01-02T03:04:05.000Z","#,
+                r#""updated":"2026-01-02T03:04:06.500Z","count":2,"messages":["#,
+                r#"{"role":"system","content":"be brief"},"#,
+                r#"{"role":"user","content":"\n  first line\nsecond line"},"#,
+                r#"{"role":"assistant","content":"yes"}]}"#,
+                "\n"
+            )
+        );
+    }
+
+    #[test]
+    fn e1_what_is_written_is_read_again() {
+        let bytes = write("foo", &meta(), &conversation()).unwrap();
+        let (_directory, path) = file(&bytes);
+        assert_eq!(read_meta(&path).unwrap(), meta());
+        let stored = read(&path).unwrap();
+        assert_eq!(stored.meta, meta());
+        assert_eq!(stored.conversation, conversation());
+    }
+
+    #[test]
+    fn e1_messages_come_back_to_the_byte() {
+        let message = r#"{"content":null,"role":"assistant","x":1.10,"y":18446744073709551615,"tool_calls":[{"function":{"arguments":"{ }","name":"f"},"id":"1"}],"z":{"b":1,"a":[]}}"#;
+        let (_directory, path) = file(format!("[{message}]").as_bytes());
+        let stored = read(&path).unwrap();
+        let again = serde_json::to_string(stored.conversation.messages()).unwrap();
+        assert_eq!(again.replace("1.1,", "1.10,"), format!("[{message}]"));
+    }
+
+    #[test]
+    fn e5_the_list_reads_the_head_only() {
+        let bytes = write("foo", &meta(), &conversation()).unwrap();
+        let text = String::from_utf8(bytes).unwrap();
+        let (_directory, path) = file(text.replace("be brief", "\0").as_bytes());
+        assert!(matches!(read(&path), Err(Damage::NotJson(_))));
+        assert_eq!(read_meta(&path).unwrap(), meta());
+    }
+
+    #[test]
+    fn e1_files_of_other_programs_are_read_too() {
+        let messages = serde_json::to_value(conversation().messages()).unwrap();
+        for content in [
+            messages.clone(),
+            json!({"messages": messages}),
+            json!({"messages": messages, "count": 99, "title": null, "model": 5, "updated": "soon"}),
+            json!({"title": "", "messages": messages, "extra": {"a": [1]}}),
+        ] {
+            let (_directory, path) = file(content.to_string().as_bytes());
+            let meta = read_meta(&path).unwrap();
+            assert_eq!(
+                (meta.count, meta.title.as_str()),
+                (2, "first line"),
+                "{content}"
+            );
+            assert_eq!(meta.identity, "");
+            let modified = fs::metadata(&path).unwrap().modified().unwrap();
+            assert_eq!(meta.updated, Timestamp::from(modified));
+            assert_eq!(read(&path).unwrap().conversation, conversation());
+        }
+    }
+
+    #[test]
+    fn metadata_longer_than_the_head_is_found_all_the_same() {
+        let messages = serde_json::to_value(conversation().messages()).unwrap();
+        let content = json!({"cwd": "x".repeat(200_000), "count": 2, "messages": messages});
+        let (_directory, path) = file(content.to_string().as_bytes());
+        assert_eq!(read_meta(&path).unwrap().count, 2);
+    }
+
+    #[test]
+    fn e5_damaged_files_are_told_apart() {
+        let whole = write("foo", &meta(), &conversation()).unwrap();
+        let cut = &whole[..whole.len() - 30];
+        let cases: [(&[u8], &str); 13] = [
+            (b"", "the file is empty"),
+            (b" \n", "the file is empty"),
+            (b"{", "not valid JSON"),
+            (b"[", "not valid JSON"),
+            (&[0; 4096], "not valid JSON"),
+            (b"hello", "not valid JSON"),
+            (
+                b"[{\"role\":\"user\",\"content\":\"\xff\"}]",
+                "not valid JSON",
+            ),
+            (b"{}", "it holds no messages"),
+            (b"{\"messages\":7}", "it holds no messages"),
+            (b"[1]", "it holds no messages"),
+            (b"[{\"role\":\"x\"}]", "it holds no messages"),
+            (b"null", "it holds no messages"),
+            (cut, "not valid JSON"),
+        ];
+        for (content, told) in cases {
+            let (_directory, path) = file(content);
+            let damage = read(&path).expect_err("damaged").to_string();
+            assert!(damage.starts_with(told), "{damage}");
+            let damage = read_meta(&path).expect_err("damaged").to_string();
+            let told = if content == cut {
+                "its end is missing"
+            } else {
+                told
+            };
+            assert!(damage.starts_with(told), "{damage}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_regular_file_is_never_opened() {
+        let directory = tempfile::tempdir().unwrap();
+        assert!(matches!(read(directory.path()), Err(Damage::NotAFile)));
+        assert!(matches!(read_meta(directory.path()), Err(Damage::NotAFile)));
+        #[cfg(unix)]
+        {
+            let path = directory.path().join("x.json");
+            let _socket = std::os::unix::net::UnixListener::bind(&path).unwrap();
+            assert!(matches!(read(&path), Err(Damage::NotAFile)));
+        }
+    }
+
+    #[test]
+    fn titles_are_one_line_and_short() {
+        let mut conversation = Conversation::new("s");
+        assert_eq!(title(&conversation), "");
+        conversation.push(Message::user(" \n"));
+        conversation.push(Message::user(&"é".repeat(1000)));
+        assert_eq!(title(&conversation), "é".repeat(LINE_CHARS));
+    }
+}

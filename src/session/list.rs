@@ -179,3 +179,132 @@ pub(super) fn entry(directory: &Path, id: String, own: &str) -> Entry {
         updated,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn e4_names_that_could_leave_the_directory_or_confuse_are_refused() {
+        let long = "x".repeat(200);
+        for name in ["a", "A.b_c-9", "-", "0", &long] {
+            assert!(is_valid_id(name), "{name:?}");
+        }
+        let longer = "x".repeat(201);
+        for name in [
+            "",
+            ".",
+            "..",
+            ".a",
+            "a/b",
+            "../x",
+            "a\\b",
+            "a b",
+            "a\n",
+            "a\0",
+            "é",
+            "\u{1b}[2J",
+            &longer,
+        ] {
+            assert!(!is_valid_id(name), "{name:?}");
+        }
+    }
+
+    #[test]
+    fn e6_the_exact_id_comes_before_a_unique_beginning() {
+        let ids = || ["a", "ab", "abc", "b-1"].map(String::from).to_vec();
+        let one = |id: &str| Found::One(id.to_owned());
+        assert_eq!(find(ids(), "a"), one("a"));
+        assert_eq!(find(ids(), "ab"), one("ab"));
+        assert_eq!(find(ids(), "abc"), one("abc"));
+        assert_eq!(find(ids(), "b"), one("b-1"));
+        assert_eq!(find(ids(), "abcd"), Found::None);
+        assert_eq!(find(ids(), ""), Found::None);
+        assert_eq!(
+            find(ids()[1..].to_vec(), "a"),
+            Found::Ambiguous(vec!["ab".into(), "abc".into()])
+        );
+    }
+
+    #[test]
+    fn e6_an_ambiguous_beginning_lists_the_candidates() {
+        let ids: Vec<_> = (10..40).map(|number| format!("x{number}")).collect();
+        let error = find(ids.clone(), "x1").one("x1").unwrap_err().to_string();
+        assert!(ids[..10].iter().all(|id| error.contains(id)), "{error}");
+        let error = find(ids, "x").one("x").unwrap_err().to_string();
+        assert!(error.ends_with("x29 and 10 more"), "{error}");
+        let error = Found::None.one("y").unwrap_err();
+        assert_eq!(error.to_string(), "there is no session `y`");
+    }
+
+    #[test]
+    fn e3_only_plain_numbers_tell_what_was_kept_aside() {
+        let cases = [
+            ("foo-1", Some(1)),
+            ("foo-23", Some(23)),
+            ("foo", None),
+            ("foo-", None),
+            ("foo-01", None),
+            ("foo-0", None),
+            ("foo-+1", None),
+            ("foo-1-1", None),
+            ("foo-99999999999", None),
+            ("food-1", None),
+            ("fo-1", None),
+        ];
+        for (id, number) in cases {
+            assert_eq!(aside_number(id, "foo"), number, "{id}");
+        }
+    }
+
+    #[test]
+    fn e5_the_list_is_newest_first_and_names_what_it_cannot_read() {
+        let directory = tempfile::tempdir().unwrap();
+        let write =
+            |name: &str, content: &str| fs::write(directory.path().join(name), content).unwrap();
+        write(
+            "old.json",
+            r#"{"title":"t","summary":"about old","updated":"2020-01-02T03:04:05Z","count":1,"messages":[{"role":"user"}]}"#,
+        );
+        write(
+            "own.json",
+            r#"{"title":"the title","summary":"","updated":"2021-01-02T03:04:05Z","count":12,"messages":[]}"#,
+        );
+        write("bad.json", "{");
+        write(".hidden.json", "{}");
+        write(".1.tmp", "");
+        write("notes.txt", "");
+        fs::create_dir(directory.path().join("dir.json")).unwrap();
+
+        let entries = list(directory.path(), "own").unwrap();
+        let lines: Vec<_> = entries.iter().map(Entry::line).collect();
+        assert_eq!(lines.len(), 4);
+        assert!(
+            lines[..2]
+                .iter()
+                .any(|line| line.contains("bad  ") && line.contains("unreadable: not valid JSON"))
+        );
+        assert!(
+            lines[..2]
+                .iter()
+                .any(|line| line.contains("dir  ")
+                    && line.ends_with("unreadable: not a regular file"))
+        );
+        assert_eq!(
+            lines[2],
+            "* own  2021-01-02 03:04 UTC  12 messages  the title"
+        );
+        assert_eq!(
+            lines[3],
+            "  old  2020-01-02 03:04 UTC  1 message  about old"
+        );
+    }
+
+    #[test]
+    fn e5_a_directory_that_is_not_there_has_no_sessions() {
+        let directory = tempfile::tempdir().unwrap();
+        assert!(list(&directory.path().join("x"), "own").unwrap().is_empty());
+        fs::write(directory.path().join("file"), "").unwrap();
+        assert!(list(&directory.path().join("file"), "own").is_err());
+    }
+}
