@@ -653,6 +653,8 @@ mod tests {
     }
 
     proptest! {
+        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
         #[test]
         fn e7_whatever_comes_in_a_valid_history_comes_out(
             list in proptest::collection::vec(any_message(), 0..12)

@@ -54,9 +54,25 @@ pub(super) fn prepare(directory: &Path) -> Result<()> {
 
 /// The right to write into the directory, until it is dropped.
 #[derive(Debug)]
-pub(super) struct Lock(
-    #[expect(dead_code, reason = "the lock lives as long as the open file")] File,
-);
+pub(super) struct Lock {
+    _file: File,
+    /// Whether the file system has locks at all.
+    exclusive: bool,
+}
+
+impl Lock {
+    /// Removes what writers left behind that were killed: while the lock is held nobody else writes.
+    pub(super) fn sweep(&self, directory: &Path) {
+        let entries = fs::read_dir(directory).into_iter().flatten().flatten();
+        for entry in entries.filter(|_| self.exclusive) {
+            let name = entry.file_name();
+            if name.to_str().is_some_and(is_temporary) {
+                // The next sweep tries again.
+                let _ = fs::remove_file(entry.path());
+            }
+        }
+    }
+}
 
 /// Waits for the right to write into the directory, but not for ever.
 pub(super) fn lock(directory: &Path) -> Result<Lock> {
@@ -73,10 +89,18 @@ fn lock_within(directory: &Path, patience: Duration) -> Result<Lock> {
     let deadline = Instant::now() + patience;
     loop {
         match file.try_lock() {
-            Ok(()) => return Ok(Lock(file)),
+            Ok(()) => {
+                return Ok(Lock {
+                    _file: file,
+                    exclusive: true,
+                });
+            }
             // Some file systems have no locks; a single process at a time is safe without.
             Err(TryLockError::Error(error)) if error.kind() == io::ErrorKind::Unsupported => {
-                return Ok(Lock(file));
+                return Ok(Lock {
+                    _file: file,
+                    exclusive: false,
+                });
             }
             Err(TryLockError::Error(error)) => return Err(failed(error)),
             Err(TryLockError::WouldBlock) if Instant::now() >= deadline => {
@@ -93,6 +117,19 @@ fn lock_within(directory: &Path, patience: Duration) -> Result<Lock> {
     }
 }
 
+/// The name that this process writes files under before they are whole.
+fn temporary_name() -> String {
+    format!(".{}.tmp", std::process::id())
+}
+
+/// Whether some process writes files under this name.
+fn is_temporary(name: &str) -> bool {
+    let number = name
+        .strip_prefix('.')
+        .and_then(|name| name.strip_suffix(".tmp"));
+    number.is_some_and(|number| number.parse::<u32>().is_ok())
+}
+
 /// A whole file under a temporary name, until it is put in its place or dropped.
 #[derive(Debug)]
 pub(super) struct Temporary(PathBuf);
@@ -100,7 +137,7 @@ pub(super) struct Temporary(PathBuf);
 impl Temporary {
     /// Writes `bytes` into a private file beside the sessions, and makes sure that they are there.
     pub(super) fn write(directory: &Path, bytes: &[u8], sync: bool) -> Result<Self> {
-        let path = directory.join(format!(".{}.tmp", std::process::id()));
+        let path = directory.join(temporary_name());
         let temporary = Self(path);
         temporary
             .fill(bytes, sync)
@@ -294,6 +331,12 @@ mod tests {
         let temporary = Temporary::write(home.path(), b"new", false).unwrap();
         temporary.place(&path).unwrap();
         assert_eq!(names(home.path()), ["x.json"]);
+
+        for name in [".1.tmp", ".x.tmp", "1.tmp"] {
+            fs::write(home.path().join(name), "").unwrap();
+        }
+        lock(home.path()).unwrap().sweep(home.path());
+        assert_eq!(names(home.path()), [".lock", ".x.tmp", "1.tmp", "x.json"]);
     }
 
     #[test]

@@ -9,6 +9,8 @@ mod directory;
 mod file;
 mod list;
 mod save;
+#[cfg(test)]
+mod tests;
 mod time;
 
 use std::hash::{BuildHasher, RandomState};
@@ -48,7 +50,7 @@ struct Current {
     /// The session that it is saved to.
     target: String,
     created: Timestamp,
-    /// Empty: the first line of its first prompt.
+    /// Where it is known before the first save; empty: the first line of its first prompt.
     title: String,
     summary: String,
     /// What was written last.
@@ -124,7 +126,11 @@ impl Store {
 
     /// From now on the compacted form of the current conversation is held: a new one of the same title.
     pub fn begin_compacted(&mut self) {
-        let title = std::mem::take(&mut self.current.title);
+        let written = self.current.written.take();
+        let title = written.map_or_else(
+            || std::mem::take(&mut self.current.title),
+            |written| written.title().to_owned(),
+        );
         self.begin();
         self.current.title = title;
     }

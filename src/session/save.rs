@@ -5,7 +5,7 @@
 
 use std::fs;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use md5::{Digest, Md5};
 
@@ -28,6 +28,13 @@ pub(super) struct Written {
     synced: bool,
 }
 
+impl Written {
+    /// The conversation's title.
+    pub(super) fn title(&self) -> &str {
+        &self.meta.title
+    }
+}
+
 /// What is in the place that a conversation is to be saved to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum There {
@@ -37,10 +44,21 @@ enum There {
     Ours,
     /// An earlier state of the conversation.
     Earlier,
+    /// A later state of it, which another process has written.
+    Later,
     /// The same conversation, but gone on elsewhere.
     Drifted,
     /// Another conversation, or something that can't be read.
     Other,
+}
+
+/// What of the current conversation was kept aside.
+#[derive(Debug, Default)]
+struct Kept {
+    /// Files of earlier states, which are not needed when the present one is saved.
+    earlier: Vec<PathBuf>,
+    /// Whether there is a state that the present one has not grown out of.
+    drifted: bool,
 }
 
 impl Store {
@@ -56,15 +74,25 @@ impl Store {
         }
         let directory = self.directory("save the session")?.to_owned();
         directory::prepare(&directory)?;
-        let _lock = directory::lock(&directory)?;
+        let lock = directory::lock(&directory)?;
         let path = list::path_of(&directory, id);
         let is_target = id == self.current.target;
 
         let there = self.look(&path, is_target, conversation);
-        if there == There::Ours && self.is_saved(&path, conversation, model, sync)? {
+        let nothing_new = match there {
+            There::Ours => self.is_saved(&path, conversation, model, sync)?,
+            There::Later => true,
+            _ => false,
+        };
+        if nothing_new {
             return Ok(Saved::default());
         }
-        if there == There::Drifted && is_target {
+        let kept = if there == There::Ours {
+            Kept::default()
+        } else {
+            self.kept_aside(&directory, id, conversation)
+        };
+        if is_target && (there == There::Drifted || kept.drifted) {
             self.descend();
         }
         let meta = self.meta(conversation, model, Timestamp::now());
@@ -72,11 +100,15 @@ impl Store {
         let temporary = Temporary::write(&directory, &bytes, sync)?;
         let kept_aside = match there {
             There::Drifted | There::Other => Some(keep_aside(&directory, id)?),
-            There::Nothing | There::Ours | There::Earlier => None,
+            There::Nothing | There::Ours | There::Earlier | There::Later => None,
         };
         temporary.place(&path)?;
+        for earlier in kept.earlier {
+            // Where that fails the conversation is in two files, and nothing is lost.
+            let _ = fs::remove_file(earlier);
+        }
         if there != There::Ours {
-            self.absorb(&directory, id, conversation);
+            lock.sweep(&directory);
         }
         if sync {
             directory::sync_names(&directory);
@@ -113,8 +145,12 @@ impl Store {
             {
                 There::Earlier
             }
-            Ok(stored) if stored.meta.identity == self.current.identity => There::Drifted,
-            Ok(_) | Err(_) => There::Other,
+            Ok(stored) if stored.meta.identity != self.current.identity => There::Other,
+            Ok(stored) if is_target && is_beginning(conversation, &stored.conversation) => {
+                There::Later
+            }
+            Ok(_) => There::Drifted,
+            Err(_) => There::Other,
         }
     }
 
@@ -164,23 +200,26 @@ impl Store {
         }
     }
 
-    /// Removes earlier states of the current conversation that were kept aside while another one had
-    /// the place of the session `id`, so that it ends up in one file.
-    fn absorb(&self, directory: &Path, id: &str, conversation: &Conversation) {
+    /// What of the current conversation was kept aside while another one had the place of the
+    /// session `id`.
+    fn kept_aside(&self, directory: &Path, id: &str, conversation: &Conversation) -> Kept {
         let ours = self.current.written.as_ref().map(|written| written.stamp);
+        let mut kept = Kept::default();
         for aside in asides(directory, id) {
             let path = list::path_of(directory, &aside);
-            let same =
-                file::read_meta(&path).is_ok_and(|meta| meta.identity == self.current.identity);
-            let earlier = || {
-                file::read(&path)
-                    .is_ok_and(|stored| is_beginning(&stored.conversation, conversation))
-            };
-            if same && (ours.is_some() && Stamp::of(&path) == ours || earlier()) {
-                // Where that fails there are two files, and nothing is lost.
-                let _ = fs::remove_file(&path);
+            let meta = file::read_meta(&path);
+            if meta.is_ok_and(|meta| meta.identity == self.current.identity) {
+                let earlier = ours.is_some() && Stamp::of(&path) == ours
+                    || file::read(&path)
+                        .is_ok_and(|stored| is_beginning(&stored.conversation, conversation));
+                if earlier {
+                    kept.earlier.push(path);
+                } else {
+                    kept.drifted = true;
+                }
             }
         }
+        kept
     }
 }
 
