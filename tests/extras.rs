@@ -2,7 +2,6 @@
 //!
 //! They need curl and jq: without these a test is skipped with a note, and fails where `CI` is set.
 #![cfg(unix)]
-#![allow(clippy::expect_used)] // helpers of tests fail with a reason
 
 mod context7;
 mod server;
@@ -105,7 +104,6 @@ fn find(program: &str) -> Option<PathBuf> {
 }
 
 /// Whether the scripts can be tried here.
-#[allow(clippy::print_stderr)] // a skipped test has to say so
 fn usable() -> bool {
     let missing: Vec<&str> = ["curl", "jq"]
         .into_iter()
