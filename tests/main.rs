@@ -8,6 +8,7 @@
 
 mod common;
 
+mod agent;
 mod commands;
 mod config;
 mod extras;
