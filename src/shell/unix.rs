@@ -1,0 +1,205 @@
+//! Shells, sessions and process groups as Unix has them.
+
+use std::env;
+use std::ffi::OsString;
+use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
+use std::io::{self, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitStatus};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Arc, OnceLock};
+
+use rustix::process::{Pid, Signal, WaitOptions};
+use signal_hook::SigId;
+use signal_hook::consts::{SIGINT, SIGQUIT};
+
+/// Longer commands go into a file: Linux takes 128 KiB for one argument, its NUL included.
+const LONGEST_ARGUMENT: usize = 128 * 1024 - 1;
+
+/// Finds a shell and has `spawn` start `text` with it. The script has to outlive the process.
+pub(super) fn start<C>(
+    text: &str,
+    spawn: impl Fn(Command) -> io::Result<C>,
+) -> io::Result<(C, Option<Script>)> {
+    let script = if text.len() > LONGEST_ARGUMENT {
+        Some(Script::write(text)?)
+    } else {
+        None
+    };
+    for shell in shells() {
+        let mut command = Command::new(shell);
+        match &script {
+            Some(script) => command.arg(&script.path),
+            None => command.arg("-c").arg(text),
+        };
+        match spawn(command) {
+            Err(error) if is_no_program(&error) => {}
+            result => return Ok((result?, script)),
+        }
+    }
+    Err(io::Error::new(
+        io::ErrorKind::NotFound,
+        "no shell found: neither `sh` on PATH nor $PREFIX/bin/sh, /system/bin/sh or /bin/sh",
+    ))
+}
+
+/// Where a shell may be, best first. Android has no `/bin/sh`.
+fn shells() -> Vec<OsString> {
+    let mut shells = vec![OsString::from("sh")];
+    shells.extend(env::var_os("PREFIX").map(|prefix| Path::new(&prefix).join("bin/sh").into()));
+    shells.extend(["/system/bin/sh", "/bin/sh"].map(OsString::from));
+    shells
+}
+
+fn is_no_program(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::NotFound | io::ErrorKind::PermissionDenied | io::ErrorKind::NotADirectory
+    )
+}
+
+/// A command too long for an argument, in a file for as long as this lives.
+#[derive(Debug)]
+pub(super) struct Script {
+    path: PathBuf,
+}
+
+impl Script {
+    fn write(text: &str) -> io::Result<Self> {
+        static NUMBER: AtomicU32 = AtomicU32::new(0);
+        loop {
+            let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+            let name = format!("bantam-{}-{number}.sh", std::process::id());
+            let path = env::temp_dir().join(name);
+            match create_private(&path) {
+                Ok(mut file) => {
+                    let script = Self { path };
+                    file.write_all(text.as_bytes())?;
+                    return Ok(script);
+                }
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                Err(error) => return Err(error),
+            }
+        }
+    }
+}
+
+impl Drop for Script {
+    fn drop(&mut self) {
+        // A file that stays behind in the directory for temporary files harms nobody.
+        let _ = fs::remove_file(&self.path);
+    }
+}
+
+/// Creates a file that nobody else can read, and that did not exist.
+pub(super) fn create_private(path: &Path) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    let file = options
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(path)?;
+    // The umask may have taken the owner's rights away.
+    file.set_permissions(Permissions::from_mode(0o600))?;
+    Ok(file)
+}
+
+/// Creates a directory, and what is missing above it, that nobody else can look into.
+pub(super) fn create_private_dir(path: &Path) -> io::Result<()> {
+    DirBuilder::new().recursive(true).mode(0o700).create(path)
+}
+
+/// Puts the command into a session of its own: with only a process group, a child that opens
+/// `/dev/tty` would be stopped, and wait for ever.
+pub(super) fn detach(command: &mut Command) {
+    // SAFETY: the closure runs between fork and exec and calls nothing but `setsid`, which is
+    // async-signal-safe; it neither allocates nor takes a lock.
+    #[allow(unsafe_code, reason = "std has no safe way to start a session")]
+    unsafe {
+        command.pre_exec(|| rustix::process::setsid().map(drop).map_err(io::Error::from));
+    }
+}
+
+/// The exit code as a shell would tell it: 128 and the number of the signal that ended it.
+pub(super) fn exit_code(status: ExitStatus) -> i32 {
+    let signal = || status.signal().map(|signal| 128 + signal);
+    status.code().or_else(signal).unwrap_or(1)
+}
+
+/// The process group of a running command.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Group(Pid);
+
+impl Group {
+    /// The group that the process `id` leads.
+    pub(super) fn led_by(id: u32) -> Option<Self> {
+        Pid::from_raw(i32::try_from(id).ok()?).map(Self)
+    }
+
+    /// Asks the processes to end; one that was stopped is woken up for it.
+    pub(super) fn terminate(self) {
+        self.signal(Signal::TERM);
+        self.signal(Signal::CONT);
+    }
+
+    /// Ends the processes.
+    pub(super) fn kill(self) {
+        self.signal(Signal::KILL);
+    }
+
+    fn signal(self, signal: Signal) {
+        // It fails where there is nobody left, which is what is wanted.
+        let _ = rustix::process::kill_process_group(self.0, signal);
+    }
+
+    /// Whether there is nobody left that could be signalled. Unreaped processes still count.
+    pub(super) fn is_gone(self) -> bool {
+        rustix::process::test_kill_process_group(self.0).is_err()
+    }
+
+    /// Forgets the leader if it has ended, without waiting. Only for when nobody waits for it.
+    pub(super) fn reap(self) {
+        let _ = rustix::process::waitpid(Some(self.0), WaitOptions::NOHANG);
+    }
+}
+
+/// While it lives, INT and QUIT of the terminal do nothing to this process; its children, which
+/// inherit handlers as defaults, get them as usual.
+#[derive(Debug)]
+pub(super) struct KeysIgnored {
+    interrupt: SigId,
+}
+
+impl KeysIgnored {
+    pub(super) fn begin() -> io::Result<Self> {
+        let interrupt = signal_hook::flag::register(SIGINT, Arc::default())?;
+        quit_ends_the_program()?.store(false, Ordering::Relaxed);
+        Ok(Self { interrupt })
+    }
+}
+
+impl Drop for KeysIgnored {
+    fn drop(&mut self) {
+        signal_hook::low_level::unregister(self.interrupt);
+        if let Ok(quit) = quit_ends_the_program() {
+            quit.store(true, Ordering::Relaxed);
+        }
+    }
+}
+
+/// The switch of the handler that, once there, has to stand in for QUIT's default action.
+fn quit_ends_the_program() -> io::Result<&'static AtomicBool> {
+    static SWITCH: OnceLock<Arc<AtomicBool>> = OnceLock::new();
+    if SWITCH.get().is_none() {
+        let switch = Arc::new(AtomicBool::new(true));
+        if SWITCH.set(Arc::clone(&switch)).is_ok() {
+            signal_hook::flag::register_conditional_default(SIGQUIT, switch)?;
+        }
+    }
+    SWITCH
+        .get()
+        .map(Arc::as_ref)
+        .ok_or_else(|| io::Error::other("the signal handler was not set up"))
+}

@@ -1,0 +1,88 @@
+//! Shells and process trees as Windows has them.
+
+use std::fs::{self, File, OpenOptions};
+use std::io;
+use std::os::windows::process::CommandExt;
+use std::path::Path;
+use std::process::{Command, ExitStatus, Stdio};
+
+/// `CREATE_NEW_PROCESS_GROUP`: a Ctrl+C of the console does not reach the command.
+const NEW_PROCESS_GROUP: u32 = 0x0000_0200;
+
+/// Nothing on Windows: the command line takes 32,767 characters, and longer commands fail.
+#[derive(Debug)]
+pub(super) struct Script;
+
+/// Has `spawn` start `text` with `cmd`, which reads its command line by rules of its own.
+pub(super) fn start<C>(
+    text: &str,
+    spawn: impl Fn(Command) -> io::Result<C>,
+) -> io::Result<(C, Option<Script>)> {
+    let mut command = Command::new("cmd");
+    command.arg("/C").raw_arg(text);
+    Ok((spawn(command)?, None))
+}
+
+/// Creates a file that did not exist. The user's profile keeps others out.
+pub(super) fn create_private(path: &Path) -> io::Result<File> {
+    OpenOptions::new().write(true).create_new(true).open(path)
+}
+
+/// Creates a directory and what is missing above it.
+pub(super) fn create_private_dir(path: &Path) -> io::Result<()> {
+    fs::create_dir_all(path)
+}
+
+/// Keeps the console's Ctrl+C away from the command.
+pub(super) fn detach(command: &mut Command) {
+    command.creation_flags(NEW_PROCESS_GROUP);
+}
+
+/// The exit code.
+pub(super) fn exit_code(status: ExitStatus) -> i32 {
+    status.code().unwrap_or(1)
+}
+
+/// The tree of processes below a running command.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Group(u32);
+
+impl Group {
+    /// The tree whose root is the process `id`.
+    pub(super) fn led_by(id: u32) -> Option<Self> {
+        Some(Self(id))
+    }
+
+    /// Ends the processes: console programs know no request to end.
+    pub(super) fn terminate(self) {
+        self.kill();
+    }
+
+    /// Ends the processes.
+    pub(super) fn kill(self) {
+        let id = self.0.to_string();
+        let mut command = Command::new("taskkill");
+        command.args(["/T", "/F", "/PID", &id]);
+        command.stdin(Stdio::null()).stdout(Stdio::null());
+        // It fails where there is nobody left, which is what is wanted.
+        let _ = command.stderr(Stdio::null()).status();
+    }
+
+    /// Windows does not tell; what `terminate` reached is gone.
+    pub(super) fn is_gone(self) -> bool {
+        true
+    }
+
+    /// Nothing to do: processes need no reaping.
+    pub(super) fn reap(self) {}
+}
+
+/// Nothing on Windows: the console handler asks [`super::terminal_is_handed_over`].
+#[derive(Debug)]
+pub(super) struct KeysIgnored;
+
+impl KeysIgnored {
+    pub(super) fn begin() -> io::Result<Self> {
+        Ok(Self)
+    }
+}
