@@ -1,1 +1,0 @@
-//! The endpoint: HTTP, timeouts, retries, proxies.

@@ -1,0 +1,452 @@
+//! One request and its answer: headers, time limits, and what went wrong in words.
+
+use std::error::Error as StdError;
+use std::io;
+use std::pin::pin;
+use std::sync::Arc;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::{Duration, SystemTime};
+
+use reqwest::header::{
+    AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, LOCATION, USER_AGENT,
+};
+use reqwest::{Method, Response, Url};
+use tokio::time::{Instant, sleep_until, timeout_at};
+use tokio_util::sync::CancellationToken;
+
+use super::network::{Network, endpoint_url, is_loopback, shown};
+use super::{Settings, retry};
+use crate::error::{Error, Result};
+use crate::event::{Event, Sink};
+use crate::model::Reply;
+use crate::wire::{Decoder, Fault, Refusal, Stage};
+
+/// What we call ourselves (SPEC C1).
+const AGENT: &str = "Mozilla/5.0 (compatible; Bantam/1.0)";
+/// The most that connecting may take.
+const CONNECT_LIMIT: Duration = Duration::from_secs(30);
+/// In place of a time limit of none.
+const FOREVER: Duration = Duration::from_secs(365 * 86_400);
+/// How long the end of an answer is waited for, so that its connection can be used again.
+const END_GRACE: Duration = Duration::from_millis(100);
+/// How long token figures are waited for once the model has finished.
+const USAGE_GRACE: Duration = Duration::from_secs(2);
+/// How much may come before it is shown, while more is there already.
+const UNSHOWN_LIMIT: usize = 16 << 10;
+/// How much of the body of an error is read.
+const ERROR_LIMIT: usize = 1 << 20;
+
+/// Why an exchange brought no reply.
+#[derive(Debug)]
+pub(super) enum Failure {
+    /// The person interrupted it, or nobody can see the output any more.
+    Cancelled,
+    /// The server says that it failed, or refuses.
+    Refused(Refusal),
+    /// The network or the server failed in a way that may pass.
+    Broken {
+        reason: String,
+        hint: Option<String>,
+    },
+    /// The network failed in a way that will not pass.
+    Fatal {
+        reason: String,
+        hint: Option<String>,
+    },
+    /// The answer is no answer of an API.
+    Foreign(String),
+    /// The request cannot even be made.
+    Config(Error),
+}
+
+type Outcome<T> = std::result::Result<T, Failure>;
+
+/// The connection to one endpoint, opened when it is first needed and kept.
+#[derive(Debug)]
+pub(super) struct Connection {
+    network: Network,
+    endpoint: String,
+    timeout: Duration,
+    client: OnceLock<reqwest::Client>,
+    /// How many connections have been opened.
+    connects: Arc<AtomicUsize>,
+    /// Whether an answer has been read to its end.
+    used: AtomicBool,
+}
+
+impl Connection {
+    pub(super) fn new(network: Network, settings: &Settings) -> Self {
+        let timeout = settings.timeout;
+        Self {
+            network,
+            endpoint: settings.endpoint.clone(),
+            timeout: if timeout.is_zero() {
+                FOREVER
+            } else {
+                timeout.min(FOREVER)
+            },
+            client: OnceLock::new(),
+            connects: Arc::default(),
+            used: AtomicBool::new(false),
+        }
+    }
+
+    pub(super) fn network(&self) -> &Network {
+        &self.network
+    }
+
+    pub(super) fn url(&self) -> Result<Url> {
+        endpoint_url(&self.endpoint)
+    }
+
+    fn client(&self) -> Result<&reqwest::Client> {
+        if let Some(client) = self.client.get() {
+            return Ok(client);
+        }
+        let limit = CONNECT_LIMIT.min(self.timeout);
+        let client = self.network.client(&self.url()?, limit, &self.connects)?;
+        Ok(self.client.get_or_init(|| client))
+    }
+
+    /// Makes a request and reads its answer, telling `sink` of pieces as they come.
+    pub(super) async fn ask(
+        &self,
+        request: &reqwest::Request,
+        mut decoder: Box<dyn Decoder>,
+        sink: &mut dyn Sink,
+        cancel: &CancellationToken,
+    ) -> Outcome<Reply> {
+        let response = self.send(request, cancel).await?;
+        let response = self.accepted(response, cancel).await?;
+        self.read(response, decoder.as_mut(), sink, cancel).await?;
+        let reply = decoder.finish(sink).map_err(Failure::from);
+        sink.flush();
+        reply
+    }
+
+    /// The body of the answer to a request, as text; for what is no question to the model.
+    pub(super) async fn text(
+        &self,
+        request: &reqwest::Request,
+        limit: usize,
+        cancel: &CancellationToken,
+    ) -> Outcome<String> {
+        let response = self.send(request, cancel).await?;
+        let response = self.accepted(response, cancel).await?;
+        self.whole(response, limit, cancel).await
+    }
+
+    /// Sends a request and waits for the head of its answer.
+    ///
+    /// A kept connection may have died while nobody looked. That says nothing about the server, so
+    /// the request goes out once more on a new one.
+    async fn send(
+        &self,
+        request: &reqwest::Request,
+        cancel: &CancellationToken,
+    ) -> Outcome<Response> {
+        let client = self.client().map_err(Failure::Config)?;
+        let deadline = Instant::now() + self.timeout;
+        let mut may_replace = true;
+        loop {
+            let Some(request) = request.try_clone() else {
+                return Err(self.broken("the request cannot be repeated".into()));
+            };
+            let url = request.url().clone();
+            let sending = client.execute(request);
+            let connects = self.connects.load(Ordering::Relaxed);
+            let outcome = tokio::select! {
+                biased;
+                () = cancel.cancelled() => return Err(Failure::Cancelled),
+                outcome = timeout_at(deadline, sending) => outcome,
+            };
+            let error = match outcome {
+                Err(_) => {
+                    return Err(self.broken(format!(
+                        "no answer from {} within {}",
+                        host(&url),
+                        seconds(self.timeout)
+                    )));
+                }
+                Ok(Ok(response)) => return Ok(response),
+                Ok(Err(error)) => error,
+            };
+            let was_kept = self.used.load(Ordering::Relaxed)
+                && connects == self.connects.load(Ordering::Relaxed)
+                && !error.is_connect();
+            if !was_kept || !std::mem::take(&mut may_replace) {
+                return Err(connection_failure(&error, &url));
+            }
+        }
+    }
+
+    /// The answer, if its status says that it is one.
+    async fn accepted(&self, response: Response, cancel: &CancellationToken) -> Outcome<Response> {
+        let status = response.status();
+        if status.is_success() {
+            return Ok(response);
+        }
+        let target = response.headers().get(LOCATION);
+        if status.is_redirection()
+            && let Some(target) = target.map(|target| String::from_utf8_lossy(target.as_bytes()))
+        {
+            let target = target.into_owned();
+            let mut refusal = Refusal::from_answer(status.as_u16(), None, "");
+            refusal.error.message = format!(
+                "HTTP {}: the endpoint redirects to {target}, which is not followed",
+                status.as_u16()
+            );
+            refusal.error.hint =
+                Some("if that is where the requests belong, set the endpoint to it".into());
+            return Err(Failure::Refused(refusal));
+        }
+        let wait = retry::named_in(response.headers(), SystemTime::now());
+        let body = match self.whole(response, ERROR_LIMIT, cancel).await {
+            Ok(body) => body,
+            Err(Failure::Cancelled) => return Err(Failure::Cancelled),
+            Err(_) => String::new(),
+        };
+        Err(Failure::Refused(Refusal::from_answer(
+            status.as_u16(),
+            wait,
+            &body,
+        )))
+    }
+
+    /// Feeds the body to the decoder until it has ended or nothing more is awaited.
+    async fn read(
+        &self,
+        mut response: Response,
+        decoder: &mut dyn Decoder,
+        sink: &mut dyn Sink,
+        cancel: &CancellationToken,
+    ) -> Outcome<()> {
+        let mut cancelled = pin!(cancel.cancelled());
+        let mut last_progress = Instant::now();
+        let mut deadline = last_progress + self.timeout;
+        let mut timer = pin!(sleep_until(deadline));
+        let mut stage = Stage::Open;
+        let mut started = false;
+        let mut unshown = 0;
+        loop {
+            let chunk = tokio::select! {
+                biased;
+                () = &mut cancelled => return Err(Failure::Cancelled),
+                chunk = response.chunk() => chunk,
+                // Nothing more is there at the moment: time to show what came.
+                () = tokio::task::yield_now(), if unshown > 0 => {
+                    unshown = 0;
+                    show(sink)?;
+                    continue;
+                }
+                () = &mut timer => {
+                    if stage == Stage::Open && last_progress + self.timeout > Instant::now() {
+                        deadline = last_progress + self.timeout;
+                        timer.as_mut().reset(deadline);
+                        continue;
+                    }
+                    if stage != Stage::Open {
+                        return Ok(());
+                    }
+                    return Err(self.broken(format!("nothing came for {}", seconds(self.timeout))));
+                }
+            };
+            let bytes = match chunk {
+                Ok(Some(bytes)) => bytes,
+                Ok(None) => {
+                    self.used.store(true, Ordering::Relaxed);
+                    return Ok(());
+                }
+                Err(_) if stage != Stage::Open => return Ok(()),
+                Err(error) => {
+                    return Err(self.broken(format!("the answer broke off: {}", cause(&error))));
+                }
+            };
+            if !std::mem::replace(&mut started, true) {
+                sink.event(Event::Replying);
+            }
+            let fed = decoder.feed(&bytes, sink)?;
+            if fed.progress {
+                last_progress = Instant::now();
+            }
+            let grace = match fed.stage {
+                Stage::Open => None,
+                Stage::Finished if fed.progress => Some(USAGE_GRACE),
+                Stage::Closed if stage != Stage::Closed => Some(END_GRACE),
+                Stage::Finished | Stage::Closed => None,
+            };
+            if let Some(grace) = grace {
+                deadline = Instant::now() + grace;
+                timer.as_mut().reset(deadline);
+            }
+            stage = fed.stage;
+            if stage != Stage::Open && Instant::now() >= deadline {
+                return Ok(());
+            }
+            unshown += bytes.len();
+            if unshown >= UNSHOWN_LIMIT {
+                unshown = 0;
+                show(sink)?;
+            }
+        }
+    }
+
+    /// The whole body as text, cut at `limit` bytes.
+    async fn whole(
+        &self,
+        mut response: Response,
+        limit: usize,
+        cancel: &CancellationToken,
+    ) -> Outcome<String> {
+        let mut body = Vec::new();
+        let deadline = Instant::now() + self.timeout;
+        while body.len() < limit {
+            let chunk = tokio::select! {
+                biased;
+                () = cancel.cancelled() => return Err(Failure::Cancelled),
+                chunk = timeout_at(deadline, response.chunk()) => chunk,
+            };
+            match chunk {
+                Ok(Ok(Some(bytes))) => body.extend_from_slice(&bytes),
+                Ok(Ok(None)) => {
+                    self.used.store(true, Ordering::Relaxed);
+                    break;
+                }
+                Ok(Err(_)) | Err(_) if !body.is_empty() => break,
+                Ok(Err(error)) => return Err(self.broken(cause(&error))),
+                Err(_) => {
+                    return Err(self.broken(format!("nothing came for {}", seconds(self.timeout))));
+                }
+            }
+        }
+        body.truncate(limit);
+        Ok(String::from_utf8_lossy(&body).into_owned())
+    }
+
+    fn broken(&self, reason: String) -> Failure {
+        Failure::Broken { reason, hint: None }
+    }
+}
+
+/// Shows what came, and ends it all where nobody looks any more.
+fn show(sink: &mut dyn Sink) -> Outcome<()> {
+    sink.flush();
+    if sink.closed() {
+        return Err(Failure::Cancelled);
+    }
+    Ok(())
+}
+
+impl From<Fault> for Failure {
+    fn from(fault: Fault) -> Self {
+        match fault {
+            Fault::Refused(refusal) => Self::Refused(refusal),
+            Fault::Incomplete(reason) => Self::Broken { reason, hint: None },
+            Fault::Foreign(message) => Self::Foreign(message),
+        }
+    }
+}
+
+/// The request, once for all its attempts.
+pub(super) fn request(
+    method: Method,
+    url: Url,
+    settings: &Settings,
+    body: Option<Vec<u8>>,
+) -> Result<reqwest::Request> {
+    let mut request = reqwest::Request::new(method, url);
+    *request.headers_mut() = headers(settings)?;
+    *request.body_mut() = body.map(reqwest::Body::from);
+    Ok(request)
+}
+
+fn headers(settings: &Settings) -> Result<HeaderMap> {
+    let mut headers = HeaderMap::new();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    headers.insert(USER_AGENT, HeaderValue::from_static(AGENT));
+    if let Some(key) = settings.api_key.as_deref().filter(|key| !key.is_empty()) {
+        let mut value = HeaderValue::from_str(&format!("Bearer {key}"))
+            .map_err(|_| bad_header("api_key has characters that a key cannot have"))?;
+        value.set_sensitive(true);
+        headers.insert(AUTHORIZATION, value);
+    }
+    for (name, value) in &settings.headers {
+        let key = HeaderName::from_bytes(name.as_bytes())
+            .map_err(|_| bad_header(&format!("header.{name} is no name of a header")))?;
+        let mut value = HeaderValue::from_bytes(value.as_bytes()).map_err(|_| {
+            bad_header(&format!(
+                "header.{name} has a value that a header cannot have"
+            ))
+        })?;
+        value.set_sensitive(true);
+        headers.insert(key, value);
+    }
+    Ok(headers)
+}
+
+fn bad_header(message: &str) -> Error {
+    Error::Config {
+        message: message.into(),
+        hint: None,
+    }
+}
+
+/// Why no answer came, and what helps.
+fn connection_failure(error: &reqwest::Error, url: &Url) -> Failure {
+    let host = host(url);
+    let cause = cause(error);
+    if cause.contains("certificate") || cause.contains("UnknownIssuer") {
+        return Failure::Fatal {
+            reason: format!("the certificate of {host} is not trusted: {cause}"),
+            hint: Some("SSL_CERT_FILE and SSL_CERT_DIR name further certificates to trust".into()),
+        };
+    }
+    if !error.is_connect() {
+        let reason = format!("{host} closed the connection without an answer: {cause}");
+        return Failure::Broken { reason, hint: None };
+    }
+    let refused = is_refused(error);
+    let hint =
+        (refused && is_loopback(url)).then(|| format!("is the server at {} running?", shown(url)));
+    let reason = if error.is_timeout() {
+        format!("connecting to {host} takes too long")
+    } else {
+        format!("cannot connect to {host}: {cause}")
+    };
+    Failure::Broken { reason, hint }
+}
+
+/// The innermost reason of an error.
+fn cause(error: &reqwest::Error) -> String {
+    let mut cause: &dyn StdError = error;
+    while let Some(source) = cause.source() {
+        cause = source;
+    }
+    cause.to_string()
+}
+
+fn is_refused(error: &reqwest::Error) -> bool {
+    let mut cause: Option<&dyn StdError> = Some(error);
+    while let Some(error) = cause {
+        let io = error.downcast_ref::<io::Error>();
+        if io.is_some_and(|io| io.kind() == io::ErrorKind::ConnectionRefused) {
+            return true;
+        }
+        cause = error.source();
+    }
+    false
+}
+
+/// The host and port of an address, as people write them.
+fn host(url: &Url) -> String {
+    let host = url.host_str().unwrap_or_default();
+    match url.port() {
+        Some(port) => format!("{host}:{port}"),
+        None => host.to_owned(),
+    }
+}
+
+fn seconds(duration: Duration) -> String {
+    format!("{} s", duration.as_secs_f64())
+}
