@@ -17,6 +17,7 @@ pub mod text;
 
 mod fold;
 mod human;
+mod inline;
 mod messages;
 mod plain;
 mod theme;
