@@ -4,6 +4,7 @@
 //! Must not know: the conversation, the commands (they come in as a [`Complete`]), the renderer.
 
 mod complete;
+mod decode;
 
 use std::io::{self, BufRead, Write};
 use std::path::PathBuf;
