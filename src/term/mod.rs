@@ -5,6 +5,9 @@
 
 mod complete;
 mod decode;
+mod editor;
+mod keys;
+mod undo;
 
 use std::io::{self, BufRead, Write};
 use std::path::PathBuf;
