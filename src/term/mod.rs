@@ -7,6 +7,8 @@ mod complete;
 mod decode;
 mod editor;
 mod keys;
+mod layout;
+mod paint;
 mod undo;
 
 use std::io::{self, BufRead, Write};
