@@ -75,7 +75,8 @@ struct Course<'a> {
 }
 
 impl<M: Model> Agent<M> {
-    /// Takes one prompt to its answer. `on_step` sees the conversation whenever a step is complete.
+    /// Takes one prompt to its answer. `on_step` sees the conversation whenever there is more of it to
+    /// keep: with the prompt, after each step, and as the turn leaves it.
     pub async fn run_turn(
         &mut self,
         conversation: &mut Conversation,
@@ -86,6 +87,7 @@ impl<M: Model> Agent<M> {
     ) -> Turn {
         let start = conversation.messages().len();
         conversation.push(prompt);
+        on_step(conversation);
         let sink = StopWhenClosed { sink, cancel };
         let mut course = Course {
             conversation,

@@ -102,6 +102,7 @@ fn parse(arguments: Vec<OsString>) -> std::result::Result<Request, lexopt::Error
 async fn start(options: Options) -> u8 {
     let hooks = Hooks {
         end_commands: shell::end_running,
+        is_handed_over: shell::terminal_is_handed_over,
         restore_terminal: term::restore,
         resume_terminal: term::resume,
     };

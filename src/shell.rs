@@ -62,6 +62,17 @@ pub enum End {
     Interrupted,
 }
 
+impl End {
+    /// The exit code that tells of it, as a shell would.
+    pub fn code(self) -> i32 {
+        match self {
+            Self::Exited(code) => code,
+            Self::TimedOut(_) => 124,
+            Self::Interrupted => 130,
+        }
+    }
+}
+
 /// What came of a command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Outcome {

@@ -24,6 +24,8 @@ pub const GRACE: Duration = Duration::from_millis(100);
 pub struct Hooks {
     /// Ends running commands, at the latest after the time given.
     pub end_commands: fn(Duration),
+    /// Whether a command has the terminal: keys that send signals are meant for it then (SPEC D8).
+    pub is_handed_over: fn() -> bool,
     /// Gives the terminal back.
     pub restore_terminal: fn(),
     /// Takes the terminal again after the program was stopped.
@@ -42,13 +44,6 @@ struct Shared {
     stop: CancellationToken,
     exit_code: AtomicU8,
     interactive: AtomicBool,
-    handed_over: AtomicBool,
-}
-
-/// While it lives, keys that send signals are meant for the command that has the terminal.
-#[derive(Debug)]
-pub struct HandedOver {
-    shared: Arc<Shared>,
 }
 
 /// A turn that SIGINT interrupts, for as long as this lives.
@@ -66,7 +61,6 @@ impl Signals {
             stop: CancellationToken::new(),
             exit_code: AtomicU8::new(0),
             interactive: AtomicBool::new(false),
-            handed_over: AtomicBool::new(false),
         });
         system::listen(Arc::clone(&shared), hooks)?;
         Ok(Self { shared })
@@ -84,14 +78,6 @@ impl Signals {
         Turn {
             shared: Arc::clone(&self.shared),
             token,
-        }
-    }
-
-    /// Ignores SIGINT and SIGQUIT, which a command with the terminal gets too (SPEC D8).
-    pub fn hand_over(&self) -> HandedOver {
-        self.shared.handed_over.store(true, Ordering::SeqCst);
-        HandedOver {
-            shared: Arc::clone(&self.shared),
         }
     }
 
@@ -119,17 +105,7 @@ impl Drop for Turn {
     }
 }
 
-impl Drop for HandedOver {
-    fn drop(&mut self) {
-        self.shared.handed_over.store(false, Ordering::SeqCst);
-    }
-}
-
 impl Shared {
-    fn is_handed_over(&self) -> bool {
-        self.handed_over.load(Ordering::SeqCst)
-    }
-
     fn set_turn(&self, turn: Option<CancellationToken>) {
         *self.turn.lock().unwrap_or_else(PoisonError::into_inner) = turn;
     }
@@ -195,12 +171,12 @@ mod system {
             .spawn(move || {
                 for signal in signals.forever() {
                     match signal {
-                        SIGINT | SIGQUIT if shared.is_handed_over() => {}
-                        SIGTSTP if shared.is_handed_over() => {
+                        SIGINT | SIGQUIT if (hooks.is_handed_over)() => {}
+                        SIGTSTP if (hooks.is_handed_over)() => {
                             // The command stops too; nothing is to be done if that fails.
                             let _ = emulate_default_handler(SIGTSTP);
                         }
-                        SIGCONT if shared.is_handed_over() => {}
+                        SIGCONT if (hooks.is_handed_over)() => {}
                         SIGINT => shared.interrupt(hooks),
                         SIGTSTP => {
                             (hooks.restore_terminal)();

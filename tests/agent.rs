@@ -127,7 +127,7 @@ fn c7_a_call_is_traced_run_traced_again_and_answered() {
     );
     assert_eq!(outcome.told(), told(&[("user", "go"), ("assistant", ""), ("tool", "said"), ("assistant", "done")]));
     assert!(matches!(outcome.turn.end, End::Answered) && !outcome.turn.taken_back);
-    assert_eq!(outcome.steps, 2, "e2_each_step_can_be_saved");
+    assert_eq!(outcome.steps, 3, "E2: the prompt, the step and the answer can be saved");
     let usage = outcome.turn.usage.unwrap();
     assert_eq!((usage.total.prompt, usage.total.completion, usage.context), (20, 10, 10), "c14");
 }

@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::agent::{Agent, End, Turn};
 use crate::client::{BACKOFF, Client, Network};
-use crate::commands;
+use crate::commands::{self, Command};
 use crate::config::{self, Config};
 use crate::error::{Error, Result};
 use crate::event::Event;
@@ -106,7 +106,7 @@ impl App {
         };
         let mut config = Config::load(&start.directory, start.overrides.clone(), environment)?;
         let network = Network::from_env(&start.variable)?;
-        let store = Store::open(start.home.as_deref(), &start.directory);
+        let store = Store::open(start.home.clone(), &start.directory);
         let mut screen = settings::screen(&start, &config);
         for warning in config.take_warnings() {
             screen.event(Event::Warning(&warning));
@@ -205,7 +205,7 @@ impl App {
             self.shell(command).await;
             return Next::Continue(0);
         }
-        match commands::parse(text) {
+        match Command::parse(text) {
             Some(Ok(command)) => self.carry_out(command).await,
             Some(Err(error)) => Next::Continue(self.fail(&error)),
             None => Next::Continue(self.prompt(text).await),
@@ -293,7 +293,6 @@ impl App {
     pub async fn shell(&mut self, command: &str) -> u8 {
         self.screen.end_line();
         let result = if self.has_terminal() {
-            let _handed_over = self.start.signals.hand_over();
             match self.source.terminal() {
                 Some(terminal) => terminal.hand_over(|| shell::run_on_terminal(command)),
                 None => shell::run_on_terminal(command),
@@ -309,7 +308,7 @@ impl App {
             let mut show = |chunk: &str| screen.command_output(chunk);
             shell::run(command, &limits, interrupts.token(), &mut show)
                 .await
-                .map(|outcome| outcome.exit_code())
+                .map(|outcome| outcome.end.code())
         };
         self.screen.end_line();
         match result {

@@ -70,6 +70,7 @@ impl Store {
         sync: bool,
     ) -> Result<Saved> {
         if !conversation.has_prompt() {
+            self.withdraw()?;
             return Ok(Saved::default());
         }
         let directory = self.directory("save the session")?.to_owned();
@@ -125,6 +126,20 @@ impl Store {
             id: Some(id.to_owned()),
             kept_aside,
         })
+    }
+
+    /// Removes what was written of a conversation whose only prompt was taken back.
+    fn withdraw(&mut self) -> Result<()> {
+        let Some(written) = self.current.written.take() else {
+            return Ok(());
+        };
+        let directory = self.directory("save the session")?.to_owned();
+        let _lock = directory::lock(&directory)?;
+        let path = list::path_of(&directory, &self.current.target);
+        if Stamp::of(&path) == Some(written.stamp) {
+            fs::remove_file(&path).map_err(|error| Error::io("remove the session", path, error))?;
+        }
+        Ok(())
     }
 
     /// What is at `path`, seen from the current conversation.
