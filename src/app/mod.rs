@@ -375,7 +375,7 @@ impl App {
     /// The context window in tokens, as far as it is known by now.
     fn context_window(&self) -> u64 {
         match self.window.load(Ordering::Relaxed) {
-            0 => self.config.context_window(),
+            0 => self.agent.model.stated_window().unwrap_or(self.config.context_window()),
             discovered => discovered,
         }
     }
