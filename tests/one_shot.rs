@@ -456,3 +456,22 @@ fn a3_a_setting_of_the_command_line_is_not_written_to_a_file() {
     let config = fs::read_to_string(run.directory().join("model.cfg")).unwrap();
     assert!(config.contains("model=test-model"));
 }
+
+#[test]
+fn a3_quiet_says_nothing_on_standard_output_when_the_run_fails() {
+    let server = Server::start([
+        Reply::stream()
+            .text("Let me look.")
+            .tool_call(0, "a", "shell_exec", r#"{"command":"true"}"#)
+            .finish("tool_calls")
+            .done(),
+        Reply::error(400, "not today"),
+    ]);
+    Cli::against(&server)
+        .arg("-q")
+        .prompt("x")
+        .run()
+        .code(1)
+        .stdout_is("")
+        .stderr_has("not today");
+}

@@ -251,3 +251,22 @@ fn c3_a_parameter_is_left_out_once_only() {
     let run = Cli::against(&server).prompt("x").run();
     run.code(1).stderr_has("temperature");
 }
+
+#[test]
+fn c3_a_rate_limit_that_speaks_of_tokens_is_no_full_context() {
+    let server = Server::start([Reply::error(429, "Too many tokens, please wait")]);
+    let run = Cli::against(&server).prompt("x").start();
+    interrupt_in_back_off(run, "429");
+}
+
+#[test]
+fn c3_a_full_context_is_final_without_anyone_to_ask() {
+    let body = json!({"error": {"code": "context_length_exceeded", "type": "invalid_request_error",
+        "message": "This model's maximum context length is 4096 tokens."}});
+    let server = Server::start([Reply::error_json(400, &body)]);
+    Cli::against(&server)
+        .prompt("x")
+        .run()
+        .code(1)
+        .stderr_has("maximum context length is 4096");
+}

@@ -185,3 +185,33 @@ fn c11_sigterm_ends_a_one_shot_run_in_mid_stream() {
         run.finish().code(code);
     }
 }
+
+#[test]
+fn c11_if_nothing_was_completed_the_prompt_is_taken_back() {
+    let server = Server::start([
+        Reply::answer("one"),
+        Reply::stream().text("half an ans").stall(),
+    ]);
+    let run = Cli::against(&server)
+        .lines(["first-prompt", "second-prompt"])
+        .start();
+    run.wait_for_stdout("half an ans");
+    run.interrupt();
+    let run = run.finish();
+    run.code(130);
+    let saved = json!(saved_messages(run.home())).to_string();
+    assert!(saved.contains("first-prompt"), "{saved}");
+    assert!(!saved.contains("second-prompt"), "{saved}");
+}
+
+#[test]
+fn c11_sigterm_and_sighup_end_a_loop_that_waits_for_a_line() {
+    for (signal, code) in [(Signal::TERM, 143), (Signal::HUP, 129)] {
+        let server = Server::start([Reply::answer("one")]);
+        let mut run = Cli::against(&server).stdin_open().start();
+        run.write("first\n");
+        run.wait_for_stdout("[test-model: ");
+        run.signal(signal);
+        run.finish().code(code);
+    }
+}
