@@ -15,6 +15,7 @@ use crate::sanitize::Redactor;
 
 pub mod text;
 
+mod flow;
 mod fold;
 mod human;
 mod inline;
