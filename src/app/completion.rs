@@ -94,7 +94,7 @@ mod tests {
         let sessions = home.path().join(".bantam/sessions");
         std::fs::create_dir_all(&sessions).unwrap();
         std::fs::write(sessions.join("plan.json"), "[]").unwrap();
-        let words = Words::new(Store::open(Some(home.path().into()), home.path()));
+        let words = Words::new(Store::open(Some(home.path()), home.path()));
         let texts = |line: &str| {
             words
                 .candidates(line, line.len())

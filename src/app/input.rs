@@ -42,7 +42,7 @@ pub(super) fn open_terminal(
     options.history = start.home.as_ref().map(|home| home.join(HISTORY));
     options.color = settings::look(start, config).color;
     options.completer = Arc::new(Words::new(Store::open(
-        start.home.clone(),
+        start.home.as_deref(),
         &start.directory,
     )));
     options.record = may_be_recorded;

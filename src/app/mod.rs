@@ -106,7 +106,7 @@ impl App {
         };
         let mut config = Config::load(&start.directory, start.overrides.clone(), environment)?;
         let network = Network::from_env(&start.variable)?;
-        let store = Store::open(start.home.clone(), &start.directory);
+        let store = Store::open(start.home.as_deref(), &start.directory);
         let mut screen = settings::screen(&start, &config);
         for warning in config.take_warnings() {
             screen.event(Event::Warning(&warning));
