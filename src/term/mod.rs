@@ -118,6 +118,10 @@ pub fn size() -> (usize, usize) {
 pub fn restore() {}
 
 /// Has a panic restore the terminal before it prints its text.
+/// Takes the terminal again after the program was stopped and goes on.
+pub fn resume() {}
+
+/// Has a panic restore the terminal before it prints its text.
 pub fn install_panic_hook() {}
 
 async fn read_line(prompt: String) -> Option<String> {
