@@ -123,7 +123,7 @@ impl<M: Model> Agent<M> {
     async fn step(&mut self, course: &mut Course<'_>) -> Result<Step> {
         let Some(reply) = self.ask(course).await? else {
             course.sink.event(Event::Warning(
-                "the model answered nothing, three times in a row",
+                "the model's answer was empty, three times in a row",
             ));
             return Ok(Step::End(End::Stopped));
         };
@@ -216,7 +216,7 @@ impl Course<'_> {
         reply.message.as_map_mut().shift_remove("tool_calls");
         self.sink.event(Event::Warning(match reply.finish {
             Finish::Filtered => "the answer was cut off by the provider's content filter",
-            _ => "the answer was cut off: it reached the limit of output tokens (max_tokens)",
+            _ => "the answer was cut off by its length: the limit of output tokens is reached (max_tokens)",
         }));
         if reply.message.is_empty_assistant() {
             return End::Stopped;

@@ -199,9 +199,34 @@ impl Entry {
     }
 }
 
+/// How wide the lines of the overview may become.
+const OVERVIEW_COLUMNS: usize = 78;
+
 /// The table's entry of a word, which is given without the slash.
 pub fn entry(word: &str) -> Option<&'static Entry> {
     TABLE.iter().find(|entry| entry.words.contains(&word))
+}
+
+/// All commands with their arguments, in a few lines of less than 80 columns.
+pub fn overview() -> String {
+    let commands = TABLE.iter().map(|entry| {
+        let usage = format!("/{} {}", entry.words[0], entry.usage);
+        usage.trim_end().to_owned()
+    });
+    let others = OTHER_LINES.iter().map(|&(line, _)| line.to_owned());
+    let mut text = String::new();
+    let mut room = 0;
+    for usage in commands.chain(others) {
+        if room < usage.len() + 2 {
+            text.push_str(if text.is_empty() { "  " } else { "\n  " });
+            room = OVERVIEW_COLUMNS;
+        } else {
+            text.push_str("  ");
+        }
+        text.push_str(&usage);
+        room -= usage.len() + 2;
+    }
+    text
 }
 
 /// The list of commands, one a line.

@@ -127,8 +127,7 @@ async fn start(options: Options) -> u8 {
 }
 
 fn open(mode: Mode, options: &Options, signals: Signals) -> Result<App> {
-    let directory = std::env::current_dir()
-        .map_err(|error| Error::io("enter", "the working directory", error))?;
+    let directory = working_directory()?;
     App::open(Start {
         mode,
         quiet: options.quiet,
@@ -138,6 +137,16 @@ fn open(mode: Mode, options: &Options, signals: Signals) -> Result<App> {
         home: dirs::home_dir(),
         variable: |name| std::env::var(name).ok().filter(|value| !value.is_empty()),
         signals,
+    })
+}
+
+/// The directory the program was started in, even if it is gone by now: its commands will say so.
+fn working_directory() -> Result<PathBuf> {
+    std::env::current_dir().or_else(|error| {
+        let named = std::env::var_os("PWD")
+            .map(PathBuf::from)
+            .filter(|path| path.is_absolute());
+        named.ok_or_else(|| Error::io("find", "the working directory", error))
     })
 }
 

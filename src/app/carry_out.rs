@@ -133,25 +133,33 @@ impl App {
     async fn save_as(&mut self, name: Option<&str>) -> Result<()> {
         let name = name.unwrap_or(self.store.project_id()).to_owned();
         if !self.conversation.has_prompt() {
-            self.screen.event(Event::Notice("there is nothing to save yet"));
+            self.screen
+                .event(Event::Notice("there is nothing to save yet"));
             return Ok(());
         }
-        let saved = self.store.save_named(&name, &self.conversation, self.config.model())?;
+        let saved = self
+            .store
+            .save_named(&name, &self.conversation, self.config.model())?;
         if let Some(aside) = saved.kept_aside {
-            self.screen.event(Event::Notice(&format!("the conversation that was there is kept as {aside}")));
+            self.screen.event(Event::Notice(&format!(
+                "the conversation that was there is kept as {aside}"
+            )));
         }
         self.screen.line(&format!("saved as {name}"));
         let summary = match self.summary_line().await {
             Ok(line) => line,
             Err(error) => {
                 if !matches!(error, Error::Cancelled) {
-                    self.screen.event(Event::Notice(&format!("the model gave no summary: {error}")));
+                    self.screen.event(Event::Notice(&format!(
+                        "the model gave no summary: {error}"
+                    )));
                 }
                 self.first_line()
             }
         };
         self.store.set_summary(&summary);
-        self.store.save_named(&name, &self.conversation, self.config.model())?;
+        self.store
+            .save_named(&name, &self.conversation, self.config.model())?;
         self.screen.line(&summary);
         Ok(())
     }
@@ -160,12 +168,29 @@ impl App {
         let interrupts = self.start.signals.turn();
         let Agent { model, tools, .. } = &mut self.agent;
         let screen = self.screen.as_mut();
-        compact::summary_line(model, tools.specs(), &self.conversation, screen, interrupts.token()).await
+        compact::summary_line(
+            model,
+            tools.specs(),
+            &self.conversation,
+            screen,
+            interrupts.token(),
+        )
+        .await
     }
 
     /// The first line of the first prompt: what stands for a summary where there is none.
     fn first_line(&self) -> String {
-        let first = self.conversation.messages().iter().find(|message| message.role() == "user");
-        first.map(Message::text).unwrap_or_default().lines().next().unwrap_or_default().into()
+        let first = self
+            .conversation
+            .messages()
+            .iter()
+            .find(|message| message.role() == "user");
+        first
+            .map(Message::text)
+            .unwrap_or_default()
+            .lines()
+            .next()
+            .unwrap_or_default()
+            .into()
     }
 }

@@ -87,14 +87,11 @@ pub struct App {
     save_failed: bool,
 }
 
-/// The page that `--help` prints (SPEC A5).
+/// The page that `--help` prints: all of it fits a screen of 80 by 24 (SPEC A5).
 pub fn help_page() -> String {
     let version = env!("CARGO_PKG_VERSION");
-    format!(
-        "bantam {version}: an AI agent for the terminal\n\n{}{}",
-        include_str!("help.txt"),
-        commands::help()
-    )
+    let (page, commands) = (include_str!("help.txt"), commands::overview());
+    format!("bantam {version}: an AI agent for the terminal\n\n{page}{commands}")
 }
 
 impl App {
@@ -375,7 +372,11 @@ impl App {
     /// The context window in tokens, as far as it is known by now.
     fn context_window(&self) -> u64 {
         match self.window.load(Ordering::Relaxed) {
-            0 => self.agent.model.stated_window().unwrap_or(self.config.context_window()),
+            0 => self
+                .agent
+                .model
+                .stated_window()
+                .unwrap_or(self.config.context_window()),
             discovered => discovered,
         }
     }

@@ -98,7 +98,7 @@ impl Config {
 
     fn take_entries(&mut self, name: &str, text: &str) -> Result<()> {
         for entry in file::parse(text) {
-            let at = format!("{name}, line {}", entry.line);
+            let at = format!("{name}:{}", entry.line);
             let Some(key) = entry.key else {
                 self.warnings
                     .push(format!("{at}: no `=` in this line, ignored"));

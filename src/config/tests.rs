@@ -118,7 +118,7 @@ fn b6_wrong_lines_are_warned_about_with_file_and_line_and_defaults_hold() {
     let warnings = config.take_warnings();
     for (warning, line) in warnings.iter().zip([1, 2, 4, 5]) {
         assert!(
-            warning.starts_with(&format!("model.cfg, line {line}: ")),
+            warning.starts_with(&format!("model.cfg:{line}: ")),
             "{warning}"
         );
     }
@@ -136,7 +136,7 @@ fn b4_an_unbuilt_option_is_an_error_and_so_is_an_unreadable_file_b6() {
     fs::write(dir.path().join(MODEL_FILE), "approval=shell\n").unwrap();
     let error = Config::load(dir.path(), vec![], Environment::default()).unwrap_err();
     assert!(
-        error.to_string().contains("line 1") && error.to_string().contains("approval"),
+        error.to_string().contains("model.cfg:1") && error.to_string().contains("approval"),
         "{error}"
     );
     fs::create_dir(dir.path().join(OWN_FILE)).unwrap();

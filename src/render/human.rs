@@ -105,11 +105,7 @@ impl<'a, O: Write, E: Write> Human<'a, O, E> {
         self.end_section();
         let name = screen_line(name);
         let arguments = screen_line(&self.look.redactor.mask(arguments));
-        let shown = if self.look.terminal {
-            shortened(&arguments, ARGUMENTS_SHOWN)
-        } else {
-            arguments
-        };
+        let shown = shortened(&arguments, ARGUMENTS_SHOWN);
         self.our_line(&format!("[tool call: {name}({shown})]"), Role::Call);
     }
 

@@ -69,10 +69,11 @@ impl<O: Write, E: Write> Sink for Quiet<O, E> {
                 self.partial.clear();
                 self.messages.interrupted();
             }
+            // What was said before a call is not the answer.
+            Event::Call { .. } => self.answer = None,
             Event::Requesting
             | Event::Replying
             | Event::Reasoning(_)
-            | Event::Call { .. }
             | Event::Output { .. }
             | Event::Result { .. }
             | Event::Notice(_) => {}
