@@ -151,7 +151,7 @@ impl Connection {
         let mut may_replace = true;
         loop {
             let Some(request) = request.try_clone() else {
-                return Err(self.broken("the request cannot be repeated".into()));
+                return Err(broken("the request cannot be repeated".into()));
             };
             let url = request.url().clone();
             let sending = client.execute(request);
@@ -163,7 +163,7 @@ impl Connection {
             };
             let error = match outcome {
                 Err(_) => {
-                    return Err(self.broken(format!(
+                    return Err(broken(format!(
                         "no answer from {} within {}",
                         host(&url),
                         seconds(self.timeout)
@@ -249,7 +249,7 @@ impl Connection {
                     if stage != Stage::Open {
                         return Ok(());
                     }
-                    return Err(self.broken(format!("nothing came for {}", seconds(self.timeout))));
+                    return Err(broken(format!("nothing came for {}", seconds(self.timeout))));
                 }
             };
             let bytes = match chunk {
@@ -260,7 +260,7 @@ impl Connection {
                 }
                 Err(_) if stage != Stage::Open => return Ok(()),
                 Err(error) => {
-                    return Err(self.broken(format!("the answer broke off: {}", cause(&error))));
+                    return Err(broken(format!("the answer broke off: {}", cause(&error))));
                 }
             };
             if !std::mem::replace(&mut started, true) {
@@ -271,10 +271,9 @@ impl Connection {
                 last_progress = Instant::now();
             }
             let grace = match fed.stage {
-                Stage::Open => None,
                 Stage::Finished if fed.progress => Some(USAGE_GRACE),
                 Stage::Closed if stage != Stage::Closed => Some(END_GRACE),
-                Stage::Finished | Stage::Closed => None,
+                _ => None,
             };
             if let Some(grace) = grace {
                 deadline = Instant::now() + grace;
@@ -314,19 +313,22 @@ impl Connection {
                     break;
                 }
                 Ok(Err(_)) | Err(_) if !body.is_empty() => break,
-                Ok(Err(error)) => return Err(self.broken(cause(&error))),
+                Ok(Err(error)) => return Err(broken(cause(&error))),
                 Err(_) => {
-                    return Err(self.broken(format!("nothing came for {}", seconds(self.timeout))));
+                    return Err(broken(format!(
+                        "nothing came for {}",
+                        seconds(self.timeout)
+                    )));
                 }
             }
         }
         body.truncate(limit);
         Ok(String::from_utf8_lossy(&body).into_owned())
     }
+}
 
-    fn broken(&self, reason: String) -> Failure {
-        Failure::Broken { reason, hint: None }
-    }
+fn broken(reason: String) -> Failure {
+    Failure::Broken { reason, hint: None }
 }
 
 /// Shows what came, and ends it all where nobody looks any more.

@@ -197,16 +197,12 @@ pub(super) fn is_loopback(url: &Url) -> bool {
 
 fn is_loopback_name(host: &str) -> bool {
     let host = host.trim_start_matches('[').trim_end_matches(']');
-    match host.parse::<IpAddr>() {
-        Ok(address) => {
-            let address = address.to_canonical();
-            address.is_loopback() || address.is_unspecified()
-        }
-        Err(_) => {
-            let host = host.trim_end_matches('.').to_ascii_lowercase();
-            host == "localhost" || host.ends_with(".localhost")
-        }
+    if let Ok(address) = host.parse::<IpAddr>() {
+        let address = address.to_canonical();
+        return address.is_loopback() || address.is_unspecified();
     }
+    let host = host.trim_end_matches('.').to_ascii_lowercase();
+    host == "localhost" || host.ends_with(".localhost")
 }
 
 /// `SOCKS_PROXY` as an address: without a scheme, names are resolved at the proxy.

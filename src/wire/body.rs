@@ -253,3 +253,296 @@ fn shortened(id: &str) -> String {
 fn push<T: Serialize + ?Sized>(out: &mut Vec<u8>, value: &T) {
     let _ = serde_json::to_writer(out, value);
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::model::Request;
+
+    fn body(
+        messages: &[Message],
+        tools: &[Value],
+        parameters: &Value,
+        dialect: &Dialect,
+    ) -> String {
+        let question = Question {
+            request: Request { messages, tools },
+            endpoint: "http://e",
+            model: "m",
+            parameters: parameters.as_object().unwrap(),
+            stream: true,
+        };
+        String::from_utf8(chat_completions(&question, dialect)).unwrap()
+    }
+
+    fn sent(messages: &[Message], dialect: &Dialect) -> Value {
+        let body = body(messages, &[], &json!({}), dialect);
+        serde_json::from_str::<Value>(&body).unwrap()["messages"].clone()
+    }
+
+    fn stored(value: Value) -> Message {
+        serde_json::from_value(value).unwrap()
+    }
+
+    fn called(extra: &Value) -> Message {
+        let mut message = json!({"role":"assistant","content":"","tool_calls":[
+            {"id":"call_1","type":"function","function":{"name":"f","arguments":"{\"x\": 1}"},
+             "extra_content":{"google":{"thought_signature":"S"}},"index":0}]});
+        for (key, value) in extra.as_object().unwrap() {
+            message[key] = value.clone();
+        }
+        stored(message)
+    }
+
+    fn here() -> Value {
+        json!({"endpoint":"http://e","model":"m"})
+    }
+
+    #[test]
+    fn c1_the_keys_come_in_a_fixed_order() {
+        let tool = json!({"type":"function","function":{"name":"f"}});
+        let parameters = json!({"top_p":0.9,"temperature":0.7,"messages":"no","tools":1,"stream":false,"stream_options":2,"model":3,"provider":{"sort":"price"}});
+        assert_eq!(
+            body(
+                &[Message::system("s"), Message::user("u")],
+                &[tool],
+                &parameters,
+                &Dialect::default()
+            ),
+            concat!(
+                r#"{"model":"m","messages":[{"role":"system","content":"s"},{"role":"user","content":"u"}],"#,
+                r#""tools":[{"type":"function","function":{"name":"f"}}],"stream":true,"stream_options":{"include_usage":true},"#,
+                r#""top_p":0.9,"temperature":0.7,"provider":{"sort":"price"}}"#
+            )
+        );
+    }
+
+    #[test]
+    fn c1_no_tools_and_no_streaming_leave_their_keys_out() {
+        let dialect = Dialect {
+            stream: Some(false),
+            ..Dialect::default()
+        };
+        assert_eq!(
+            body(&[], &[], &json!({}), &dialect),
+            r#"{"model":"m","messages":[],"stream":false}"#
+        );
+    }
+
+    #[test]
+    fn c3_refused_parameters_are_left_out_and_limits_renamed() {
+        let dialect = Dialect {
+            dropped: vec!["stream_options".into(), "temperature".into()],
+            other_limit: true,
+            ..Dialect::default()
+        };
+        assert_eq!(
+            body(
+                &[],
+                &[],
+                &json!({"temperature":1,"max_tokens":5,"top_p":1}),
+                &dialect
+            ),
+            r#"{"model":"m","messages":[],"stream":true,"max_completion_tokens":5,"top_p":1}"#
+        );
+    }
+
+    #[test]
+    fn c6_extras_go_back_to_where_they_came_from_and_nowhere_else() {
+        let extras = json!({"reasoning_content":"r","reasoning_details":[{"signature":"S"}],"refusal":null,"_origin":here(),"_note":1});
+        assert_eq!(
+            sent(&[called(&extras)], &Dialect::default()),
+            json!([{"role":"assistant","content":"","reasoning_content":"r","reasoning_details":[{"signature":"S"}],
+                "tool_calls":[{"id":"call_1","type":"function","function":{"name":"f","arguments":"{\"x\": 1}"},
+                "extra_content":{"google":{"thought_signature":"S"}}}]}])
+        );
+        let plain = json!([{"role":"assistant","content":"",
+            "tool_calls":[{"id":"call_1","type":"function","function":{"name":"f","arguments":"{\"x\": 1}"}}]}]);
+        for origin in [
+            json!({"endpoint":"http://e","model":"other"}),
+            json!({"endpoint":"http://o","model":"m"}),
+            json!(null),
+        ] {
+            let extras = json!({"reasoning_content":"r","_origin":origin});
+            assert_eq!(sent(&[called(&extras)], &Dialect::default()), plain);
+        }
+        let strip = Dialect {
+            extras: Extras::Strip,
+            ..Dialect::default()
+        };
+        assert_eq!(sent(&[called(&extras)], &strip), plain);
+    }
+
+    #[test]
+    fn c6_missing_reasoning_is_filled_in_where_the_server_insists() {
+        let pad = Dialect {
+            extras: Extras::Pad,
+            ..Dialect::default()
+        };
+        let messages = [
+            stored(
+                json!({"role":"assistant","content":"a","reasoning_content":"r","_origin":here()}),
+            ),
+            stored(json!({"role":"assistant","content":"b","reasoning_content":"r"})),
+        ];
+        let sent = sent(&messages, &pad);
+        assert_eq!(sent[0]["reasoning_content"], "r");
+        assert_eq!(sent[1]["reasoning_content"], " ");
+    }
+
+    #[test]
+    fn c6_the_first_unsigned_call_of_a_step_gets_the_stand_in() {
+        let dialect = Dialect {
+            signatures: true,
+            ..Dialect::default()
+        };
+        let call = json!({"id":"a","function":{"name":"f","arguments":"{}"}});
+        let unsigned = stored(json!({"role":"assistant","content":"","tool_calls":[call, call]}));
+        let sent = sent(&[unsigned, called(&json!({"_origin":here()}))], &dialect);
+        let signature = |at: &str| sent.pointer(at).cloned();
+        assert_eq!(
+            signature("/0/tool_calls/0/extra_content/google/thought_signature"),
+            Some(json!(STAND_IN_SIGNATURE))
+        );
+        assert_eq!(signature("/0/tool_calls/1/extra_content"), None);
+        assert_eq!(
+            signature("/1/tool_calls/0/extra_content/google/thought_signature"),
+            Some(json!("S"))
+        );
+    }
+
+    #[test]
+    fn c6_content_without_text_follows_the_ladder() {
+        let form = |no_text| {
+            sent(
+                &[called(&json!({}))],
+                &Dialect {
+                    no_text,
+                    ..Dialect::default()
+                },
+            )[0]
+            .get("content")
+            .cloned()
+        };
+        assert_eq!(form(NoText::Empty), Some(json!("")));
+        assert_eq!(form(NoText::Null), Some(json!(null)));
+        assert_eq!(form(NoText::Absent), None);
+        let loaded = stored(json!({"role":"assistant","content":null,"tool_calls":[]}));
+        assert_eq!(
+            sent(&[loaded], &Dialect::default()),
+            json!([{"role":"assistant","content":""}])
+        );
+        let parts = stored(
+            json!({"role":"assistant","content":[{"type":"text","text":"a"},{"type":"text","text":"b"}]}),
+        );
+        assert_eq!(sent(&[parts], &Dialect::default())[0]["content"], "ab");
+    }
+
+    #[test]
+    fn c6_arguments_that_are_no_object_are_sent_as_an_empty_one() {
+        for (arguments, sent_as) in [
+            (json!("{\"x\": 1}"), "{\"x\": 1}"),
+            (json!("{\"x\":"), "{}"),
+            (json!("[]"), "{}"),
+            (json!(""), "{}"),
+            (json!(null), "{}"),
+        ] {
+            let message = stored(json!({"role":"assistant","content":"",
+                "tool_calls":[{"id":"a","function":{"name":"f","arguments":arguments}}]}));
+            assert_eq!(
+                sent(&[message], &Dialect::default())[0]["tool_calls"][0]["function"]["arguments"],
+                sent_as
+            );
+        }
+    }
+
+    #[test]
+    fn ids_are_mapped_the_same_way_for_call_and_result() {
+        let dialect = Dialect {
+            short_ids: true,
+            ..Dialect::default()
+        };
+        let result = stored(
+            json!({"role":"tool","name":"f","tool_call_id":"call_1","content":"ok","_streamed":true}),
+        );
+        let sent_now = sent(&[called(&json!({})), result], &dialect);
+        let id = sent_now[0]["tool_calls"][0]["id"]
+            .as_str()
+            .unwrap()
+            .to_owned();
+        assert_eq!(
+            sent_now[1],
+            json!({"role":"tool","tool_call_id":id,"content":"ok"})
+        );
+        assert_eq!((id.len(), id == "call_1"), (9, false));
+        assert_eq!(shortened("abcDEF123"), "abcDEF123");
+    }
+
+    #[test]
+    fn user_messages_in_a_row_are_merged() {
+        let image = json!({"type":"image_url","image_url":{"url":"data:"}});
+        let parts = stored(json!({"role":"user","content":[image]}));
+        assert_eq!(
+            sent(
+                &[
+                    Message::user("a"),
+                    Message::user("b"),
+                    Message::assistant("c"),
+                    Message::user("d")
+                ],
+                &Dialect::default()
+            ),
+            json!([{"role":"user","content":"a\n\nb"},{"role":"assistant","content":"c"},{"role":"user","content":"d"}])
+        );
+        assert_eq!(
+            sent(&[Message::user("a"), parts], &Dialect::default()),
+            json!([{"role":"user","content":[{"type":"text","text":"a"}, image]}])
+        );
+    }
+
+    #[test]
+    fn a_user_message_never_follows_a_result() {
+        let messages = [
+            called(&json!({})),
+            Message::tool("call_1", "ok"),
+            Message::user("next"),
+        ];
+        let sent = sent(&messages, &Dialect::default());
+        assert_eq!(sent[2], json!({"role":"assistant","content":BRIDGE}));
+        assert_eq!(sent[3]["content"], "next");
+    }
+
+    fn any_message() -> impl Strategy<Value = Message> {
+        (0..5, "[a-z\u{e9}\"\n]{0,8}", any::<bool>()).prop_map(|(kind, text, mirrored)| match kind {
+            0 => Message::user(&text),
+            1 => Message::assistant(&text),
+            2 => Message::tool("call_1", &text),
+            3 => called(&json!({"reasoning": text, "_origin": if mirrored { here() } else { json!(null) }})),
+            _ => called(&json!({"content": text})),
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn c2_each_requests_messages_are_a_byte_prefix_of_the_next_ones(
+            messages in prop::collection::vec(any_message(), 1..8),
+            short_ids in any::<bool>(),
+        ) {
+            let dialect = Dialect { short_ids, ..Dialect::default() };
+            let bytes = |messages: &[Message]| {
+                let body = body(messages, &[], &json!({}), &dialect);
+                body.split("],\"stream\":").next().unwrap().to_owned()
+            };
+            for split in 1..messages.len() {
+                // What follows a prompt that was sent is an answer; two prompts in a row are sent together.
+                let both_users = messages[split - 1].role() == "user" && messages[split].role() == "user";
+                if !both_users {
+                    prop_assert!(bytes(&messages).starts_with(&bytes(&messages[..split])));
+                }
+            }
+            prop_assert_eq!(bytes(&messages), bytes(&messages));
+        }
+    }
+}

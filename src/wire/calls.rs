@@ -16,7 +16,7 @@ const NAMELESS: &str = "unknown";
 /// The calls of one answer.
 #[derive(Debug)]
 pub(super) struct Slots {
-    slots: Vec<Slot>,
+    list: Vec<Slot>,
     /// The slot touched last.
     current: Option<usize>,
     /// The names of the tools the model was offered.
@@ -43,19 +43,19 @@ struct Piece<'a> {
 impl Slots {
     pub(super) fn new(known: Vec<String>) -> Self {
         Self {
-            slots: Vec::new(),
+            list: Vec::new(),
             current: None,
             known,
         }
     }
 
     pub(super) fn is_empty(&self) -> bool {
-        self.slots.is_empty()
+        self.list.is_empty()
     }
 
     /// How many bytes have come, for an estimate of tokens.
     pub(super) fn size(&self) -> usize {
-        self.slots
+        self.list
             .iter()
             .map(|slot| slot.name.len() + slot.arguments.as_str().len())
             .sum()
@@ -73,12 +73,12 @@ impl Slots {
             arguments: arguments.as_deref().unwrap_or_default(),
         };
         let at = self.place(&piece).unwrap_or_else(|| {
-            self.slots.push(Slot::default());
-            self.slots.len() - 1
+            self.list.push(Slot::default());
+            self.list.len() - 1
         });
         self.current = Some(at);
         let known = &self.known;
-        if let Some(slot) = self.slots.get_mut(at) {
+        if let Some(slot) = self.list.get_mut(at) {
             slot.merge(&piece, known);
             if entry.extra_content.is_some() {
                 slot.extra = entry.extra_content;
@@ -96,17 +96,15 @@ impl Slots {
 
     /// Which slot a piece belongs to; `None` where it begins a new call.
     fn place(&self, piece: &Piece<'_>) -> Option<usize> {
-        let with_index = piece.index.and_then(|index| {
-            self.slots
-                .iter()
-                .rposition(|slot| slot.index == Some(index))
-        });
+        let with_index = piece
+            .index
+            .and_then(|index| self.list.iter().rposition(|slot| slot.index == Some(index)));
         let candidate = if piece.index.is_some() {
             with_index
         } else {
             self.current
         };
-        let slot = candidate.and_then(|at| self.slots.get(at));
+        let slot = candidate.and_then(|at| self.list.get(at));
         let Some(id) = piece.id else {
             return match slot {
                 Some(slot) if slot.is_followed_by(piece, &self.known) => None,
@@ -117,8 +115,8 @@ impl Slots {
             };
         };
         let same_id = |slot: &Slot| slot.id.as_deref() == Some(id);
-        if let Some(at) = self.slots.iter().rposition(same_id) {
-            let repeats = self.slots.get(at).is_some_and(|slot| slot.is_other(piece));
+        if let Some(at) = self.list.iter().rposition(same_id) {
+            let repeats = self.list.get(at).is_some_and(|slot| slot.is_other(piece));
             return (!repeats).then_some(at);
         }
         let belongs = slot.is_some_and(|slot| match slot.id {
@@ -140,7 +138,7 @@ impl Slots {
     ) -> Vec<Value> {
         let salt = used.len();
         let mut calls = Vec::new();
-        for slot in self.slots {
+        for slot in self.list {
             let name = slot.name.split("<|").next().unwrap_or_default().trim();
             let name = if name.is_empty() { NAMELESS } else { name };
             let mut arguments = slot.arguments.into_string();
@@ -248,10 +246,11 @@ impl Slot {
 
 /// An id of ours that is not `used`: the same answer gets the same one again.
 fn own_id(seed: &str, used: &HashSet<String>) -> String {
-    (0_u32..)
-        .map(|attempt| short_id(&format!("{attempt} {seed}")))
-        .find(|id| !used.contains(id))
-        .unwrap_or_default()
+    let mut id = short_id(seed);
+    while used.contains(&id) {
+        id = short_id(&id);
+    }
+    id
 }
 
 /// Nine letters and digits, which every server takes for an id, made from any text.
@@ -281,7 +280,9 @@ mod tests {
         let mut slots = Slots::new(vec!["f".into(), "g".into(), "shell_exec".into()]);
         for delta in deltas {
             let entries: Vec<Entry<'_>> = serde_json::from_str(delta).unwrap();
-            entries.into_iter().for_each(|entry| slots.take(entry));
+            for entry in entries {
+                slots.take(entry);
+            }
         }
         finish(slots)
     }

@@ -367,7 +367,7 @@ impl Answer {
                 format!("the model wrote a tool call that the server could not read ({reason})"),
             ),
             _ if is_empty
-                && (is_overflow(&[lower.clone()], "")
+                && (is_overflow(std::slice::from_ref(&lower), "")
                     || (lower == "length" && self.figures.completion() == Some(0))) =>
             {
                 fail(

@@ -97,7 +97,7 @@ pub(super) fn says_something(error: &Value) -> bool {
     }
 }
 
-/// Whether the `base_resp` of a MiniMax answer says that it failed.
+/// Whether the `base_resp` of a `MiniMax` answer says that it failed.
 pub(super) fn is_base_error(base: &Value) -> bool {
     base.get("status_code")
         .is_some_and(|code| code.as_i64() != Some(0))
@@ -450,5 +450,412 @@ fn one_line(text: &str, limit: usize) -> String {
     match line.char_indices().nth(limit) {
         Some((end, _)) => format!("{}…", line.get(..end).unwrap_or_default()),
         None => line,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use ApiErrorKind::{Auth, BadRequest, ContextLength, NotFound, Quota, RateLimit, Server};
+
+    use super::*;
+
+    /// The table of the notes (5.1): bodies, and what is shown of them.
+    #[test]
+    fn c3_every_shape_of_error_body_gives_its_message() {
+        for (server, body, shown) in [
+            (
+                "OpenAI",
+                r#"{"error":{"message":"m","type":"t","code":"c","param":null}}"#,
+                "HTTP 400: m (c)",
+            ),
+            ("Ollama", r#"{"error":"m"}"#, "HTTP 400: m"),
+            (
+                "Gemini",
+                r#"[{"error":{"code":400,"message":"m","status":"INVALID_ARGUMENT"}}]"#,
+                "HTTP 400: m (INVALID_ARGUMENT)",
+            ),
+            (
+                "xAI",
+                r#"{"code":"The argument is invalid","error":"m"}"#,
+                "HTTP 400: m (The argument is invalid)",
+            ),
+            (
+                "Mistral",
+                r#"{"object":"error","message":"m","type":"invalid_request_message_order","code":"3230"}"#,
+                "HTTP 400: m (3230)",
+            ),
+            (
+                "Mistral, nested",
+                r#"{"object":"error","message":{"detail":[{"type":"extra_forbidden","loc":["body","messages",2,"x"],"msg":"m"}]}}"#,
+                "HTTP 400: body.messages.2.x: m (extra_forbidden)",
+            ),
+            (
+                "FastAPI",
+                r#"{"detail":[{"loc":["body","x"],"msg":"m"}]}"#,
+                "HTTP 400: body.x: m",
+            ),
+            ("FastAPI, text", r#"{"detail":"m"}"#, "HTTP 400: m"),
+            (
+                "old vLLM",
+                r#"{"object":"error","message":"m","type":"BadRequestError","code":400}"#,
+                "HTTP 400: m (BadRequestError)",
+            ),
+            (
+                "Cerebras",
+                r#"{"message":"m","type":"invalid_request_error","param":"p","code":"wrong_api_format"}"#,
+                "HTTP 400: m (wrong_api_format)",
+            ),
+            (
+                "MiniMax, Anthropic",
+                r#"{"type":"error","error":{"type":"t","message":"m","http_code":"400"}}"#,
+                "HTTP 400: m (t)",
+            ),
+            (
+                "MiniMax base_resp",
+                r#"{"base_resp":{"status_code":2013,"status_msg":"m"}}"#,
+                "HTTP 400: m (2013)",
+            ),
+            (
+                "Z.ai",
+                r#"{"error":{"code":"1113","message":"m"}}"#,
+                "HTTP 400: m (1113)",
+            ),
+            (
+                "OpenRouter",
+                r#"{"error":{"code":400,"message":"Provider returned error","metadata":{"raw":"{\"error\":{\"message\":\"m\"}}","provider_name":"P"}}}"#,
+                "HTTP 400: Provider returned error: m",
+            ),
+            (
+                "Databricks",
+                r#"{"error_code":"BAD_REQUEST","message":"m"}"#,
+                "HTTP 400: m (BAD_REQUEST)",
+            ),
+            (
+                "gateway",
+                r#"{"success":false,"error":{"code":"c","status":429}}"#,
+                "HTTP 400: c",
+            ),
+            (
+                "DashScope",
+                r#"{"code":"InvalidParameter","message":"m","request_id":"r"}"#,
+                "HTTP 400: m (InvalidParameter)",
+            ),
+            (
+                "HTML with a title",
+                "<html><head><title>502 Bad\nGateway</title></head><body>x</body></html>",
+                "HTTP 400: 502 Bad Gateway",
+            ),
+            (
+                "HTML without",
+                "<html><body><h1>Sorry</h1><p>gone</p></body></html>",
+                "HTTP 400: Sorry gone",
+            ),
+            ("empty", "", "HTTP 400 without a message"),
+            ("empty object", "{}", "HTTP 400 without a message"),
+            (
+                "text",
+                "upstream connect error\n",
+                "HTTP 400: upstream connect error",
+            ),
+            (
+                "framed",
+                "event: error\ndata: {\"error\":{\"message\":\"m\"}}\n\n",
+                "HTTP 400: m",
+            ),
+            (
+                "several lines",
+                r#"{"error":{"message":"a\n  b"}}"#,
+                "HTTP 400: a b",
+            ),
+            (
+                "the same twice",
+                r#"{"error":"m","message":"m"}"#,
+                "HTTP 400: m",
+            ),
+        ] {
+            assert_eq!(
+                Refusal::from_answer(400, None, body).error.message,
+                shown,
+                "{server}"
+            );
+        }
+    }
+
+    #[test]
+    fn errors_in_an_answer_that_began_well_carry_their_own_status() {
+        for (body, message, status) in [
+            (
+                r#"{"error":{"code":502,"message":"m"}}"#,
+                "the server reports 502: m",
+                Some(502),
+            ),
+            (
+                r#"{"error":{"code":"429","message":"m"}}"#,
+                "the server reports 429: m",
+                Some(429),
+            ),
+            (r#"{"error":{"message":"m"}}"#, "m", None),
+            (
+                r#"{"error":{}}"#,
+                "the server reports an error without a message",
+                None,
+            ),
+        ] {
+            let error = Refusal::from_body(body).error;
+            assert_eq!((error.message.as_str(), error.status), (message, status));
+        }
+    }
+
+    #[test]
+    fn long_messages_are_cut() {
+        let body = serde_json::json!({"error": "é".repeat(5_000)}).to_string();
+        let message = Refusal::from_answer(400, None, &body).error.message;
+        assert_eq!(
+            message.chars().count(),
+            "HTTP 400: ".len() + MESSAGE_LIMIT + 1
+        );
+        assert!(
+            Refusal::from_answer(400, None, &"é".repeat(100_000))
+                .text
+                .len()
+                < 2 * TEXT_LIMIT
+        );
+    }
+
+    /// The table of the notes (5.2), and SPEC C3.
+    #[test]
+    fn c3_errors_are_told_apart_by_status_code_and_words() {
+        for (status, body, kind) in [
+            (401, "", Auth),
+            (403, r#"{"error":"forbidden"}"#, Auth),
+            (404, r#"{"error":{"message":"model not found"}}"#, NotFound),
+            (400, r#"{"error":{"message":"bad"}}"#, BadRequest),
+            (409, "", BadRequest),
+            (422, "", BadRequest),
+            (405, "", BadRequest),
+            (408, "", Server),
+            (425, "", Server),
+            (498, "", Server),
+            (500, "", Server),
+            (502, "<html></html>", Server),
+            (503, r#"{"error":{"message":"Loading model"}}"#, Server),
+            (504, "", Server),
+            (520, "", Server),
+            (
+                529,
+                r#"{"type":"error","error":{"type":"overloaded_error","message":"m"}}"#,
+                Server,
+            ),
+            (429, "", RateLimit),
+            (
+                429,
+                r#"{"error":{"code":"rate_limit_exceeded","message":"Rate limit reached. Please try again in 1.2s. Visit the billing page"}}"#,
+                RateLimit,
+            ),
+            (
+                429,
+                r#"{"error":{"code":"insufficient_quota","message":"You exceeded your current quota"}}"#,
+                Quota,
+            ),
+            (
+                429,
+                r#"{"error":{"message":"You exceeded your current quota, please check your plan and billing details."}}"#,
+                Quota,
+            ),
+            (
+                429,
+                r#"{"error":{"message":"Your credit balance is used up."}}"#,
+                Quota,
+            ),
+            (
+                429,
+                r#"{"error":{"type":"billing_error","message":"m"}}"#,
+                Quota,
+            ),
+            (
+                402,
+                r#"{"error":{"message":"Insufficient Balance"}}"#,
+                Quota,
+            ),
+            (402, "", Quota),
+            (429, r#"{"error":{"code":"1113","message":"m"}}"#, Quota),
+            (429, r#"{"error":{"code":"1302","message":"m"}}"#, RateLimit),
+            (
+                429,
+                r#"[{"error":{"code":429,"message":"You exceeded your current quota. Please retry in 38.6s.","status":"RESOURCE_EXHAUSTED","details":[{"retryDelay":"38.6s"}]}}]"#,
+                RateLimit,
+            ),
+            (
+                429,
+                r#"[{"error":{"code":429,"message":"You exceeded your current quota. Please retry in 38.6s.","details":[{"violations":[{"quotaId":"RequestsPerDayPerProject"}]},{"retryDelay":"38.6s"}]}}]"#,
+                Quota,
+            ),
+            (
+                429,
+                r#"{"error":{"message":"Quota exceeded for requests per minute"}}"#,
+                RateLimit,
+            ),
+            (
+                413,
+                r#"{"error":{"code":"rate_limit_exceeded","message":"Request too large for model on tokens per minute (TPM): Limit 6000, Requested 9000"}}"#,
+                RateLimit,
+            ),
+            (413, "", ContextLength),
+            (
+                400,
+                r#"{"error":{"code":"tool_use_failed","message":"m","failed_generation":"<f>"}}"#,
+                Server,
+            ),
+            (
+                429,
+                r#"{"error":{"type":"engine_overloaded_error","message":"m"}}"#,
+                RateLimit,
+            ),
+            (
+                429,
+                r#"{"error":{"type":"exceeded_current_quota_error","message":"m"}}"#,
+                Quota,
+            ),
+            (400, r#"{"code":"Arrearage","message":"m"}"#, Quota),
+            (
+                429,
+                r#"{"code":"Throttling.RateQuota","message":"m"}"#,
+                RateLimit,
+            ),
+            (
+                429,
+                r#"{"message":"Too many tokens, please wait before trying again."}"#,
+                RateLimit,
+            ),
+            (
+                400,
+                r#"{"error":{"code":"context_length_exceeded","message":"m"}}"#,
+                ContextLength,
+            ),
+            (
+                500,
+                r#"{"error":{"message":"the request exceeds the available context size"}}"#,
+                ContextLength,
+            ),
+            (
+                429,
+                r#"{"error":{"message":"Rate limit: prompt is too long"}}"#,
+                RateLimit,
+            ),
+            (
+                500,
+                r#"{"error":{"message":"Jinja Exception: roles must alternate"}}"#,
+                BadRequest,
+            ),
+            (
+                500,
+                r#"{"error":{"message":"[{'type': 'string_type', 'loc': ('body', 'messages', 2), 'msg': 'Input should be a valid string'}]"}}"#,
+                BadRequest,
+            ),
+            (
+                500,
+                r#"{"error":{"message":"1 validation error for Request"}}"#,
+                BadRequest,
+            ),
+            (302, "", BadRequest),
+        ] {
+            assert_eq!(
+                Refusal::from_answer(status, None, body).error.kind,
+                kind,
+                "{status} {body}"
+            );
+        }
+    }
+
+    #[test]
+    fn c3_errors_inside_a_good_answer_are_told_apart_too() {
+        for (body, kind) in [
+            (r#"{"error":{"code":429,"message":"m"}}"#, RateLimit),
+            (r#"{"error":{"code":502,"message":"m"}}"#, Server),
+            (r#"{"error":{"code":400,"message":"m"}}"#, BadRequest),
+            (r#"{"error":{"code":401,"message":"m"}}"#, Auth),
+            (r#"{"error":{"code":"server_error","message":"m"}}"#, Server),
+            (r#"{"error":"overloaded"}"#, Server),
+            (r#"{"error":{"message":"the model crashed"}}"#, Server),
+            (
+                r#"{"error":{"type":"invalid_request_error","message":"m"}}"#,
+                BadRequest,
+            ),
+            (
+                r#"{"error":{"type":"authentication_error","message":"m"}}"#,
+                Auth,
+            ),
+            (
+                r#"{"error":{"type":"not_found_error","message":"m"}}"#,
+                NotFound,
+            ),
+            (
+                r#"{"error":{"type":"rate_limit_error","message":"m"}}"#,
+                RateLimit,
+            ),
+            (
+                r#"{"error":{"code":"insufficient_quota","message":"m"}}"#,
+                Quota,
+            ),
+            (
+                r#"{"error":{"message":"greater than the context length"}}"#,
+                ContextLength,
+            ),
+            (
+                r#"{"base_resp":{"status_code":1008,"status_msg":"m"},"choices":null}"#,
+                Quota,
+            ),
+            (
+                r#"{"base_resp":{"status_code":1002,"status_msg":"m"}}"#,
+                RateLimit,
+            ),
+            (
+                r#"{"base_resp":{"status_code":2013,"status_msg":"m"}}"#,
+                BadRequest,
+            ),
+            (
+                r#"{"success":false,"error":{"code":"c","status":429}}"#,
+                RateLimit,
+            ),
+        ] {
+            assert_eq!(Refusal::from_body(body).error.kind, kind, "{body}");
+        }
+    }
+
+    #[test]
+    fn c3_the_wait_is_the_longer_of_headers_and_body() {
+        let body = r#"{"error":{"message":"try again in 5.5s"}}"#;
+        for (header, wait) in [(None, 5_500), (Some(2_000), 5_500), (Some(9_000), 9_000)] {
+            let header = header.map(Duration::from_millis);
+            let error = Refusal::from_answer(429, header, body).error;
+            assert_eq!(error.retry_after, Some(Duration::from_millis(wait)));
+        }
+    }
+
+    #[test]
+    fn what_is_an_error_and_what_is_not() {
+        for (body, expected) in [
+            (r#"{"error":null,"choices":[]}"#, false),
+            (r#"{"error":""}"#, false),
+            (r#"{"error":{}}"#, false),
+            (r#"{"error":"x"}"#, true),
+            (r#"[{"error":{"code":400}}]"#, true),
+            (r#"{"code":429,"message":"x"}"#, true),
+            (r#"{"code":"0","message":"ok"}"#, false),
+            (r#"{"detail":"Not Found"}"#, true),
+            (r#"{"type":"error"}"#, true),
+            (r#"{"type":"ping"}"#, false),
+            (r#"{"object":"error","message":"x"}"#, true),
+            (r#"{"success":false}"#, true),
+            (r#"{"base_resp":{"status_code":0}}"#, false),
+            (r#"{"base_resp":{"status_code":1}}"#, true),
+            (r#"{}"#, false),
+            (r#"[]"#, false),
+            (r#"[{}]"#, false),
+            (r#""x""#, false),
+        ] {
+            let value = serde_json::from_str(body).unwrap();
+            assert_eq!(is_error(&value), expected, "{body}");
+        }
     }
 }

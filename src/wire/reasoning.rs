@@ -59,9 +59,9 @@ impl Bag {
             self.opaque = Some(text.to_owned());
         }
         if let Some(Value::Array(fragments)) = details {
-            fragments
-                .into_iter()
-                .for_each(|fragment| merge(&mut self.details, fragment));
+            for fragment in fragments {
+                merge(&mut self.details, fragment);
+            }
         }
         if let Some(extra) = delta.extra_content.take() {
             self.extra = Some(extra);

@@ -22,6 +22,8 @@ enum State {
     /// Nothing but blanks so far: a tag may come.
     #[default]
     Start,
+    /// Line breaks after the opening tag are not shown.
+    Opened,
     Thinking,
     /// Blanks after the closing tag are not shown.
     Thought,
@@ -38,6 +40,13 @@ impl Splitter {
         self.held.push_str(piece);
         if self.state == State::Start {
             self.start(sink);
+        }
+        if self.state == State::Opened {
+            let text = self.held.trim_start_matches('\n');
+            if !text.is_empty() {
+                self.held = text.to_owned();
+                self.state = State::Thinking;
+            }
         }
         if self.state == State::Thinking {
             self.think(sink);
@@ -69,15 +78,15 @@ impl Splitter {
         match self.state {
             State::Thinking => show_reasoning(&held, sink),
             State::Start | State::Text => show_text(&held, sink),
-            State::Thought => {}
+            State::Opened | State::Thought => {}
         }
     }
 
     fn start(&mut self, sink: &mut dyn Sink) {
         let text = self.held.trim_start();
         if let Some(rest) = text.strip_prefix(OPEN) {
-            self.state = State::Thinking;
-            self.held = rest.trim_start_matches('\n').to_owned();
+            self.state = State::Opened;
+            self.held = rest.to_owned();
         } else if !OPEN.starts_with(text) {
             self.state = State::Text;
             show_text(&mem::take(&mut self.held), sink);

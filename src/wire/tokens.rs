@@ -117,7 +117,9 @@ mod tests {
 
     fn usage(objects: &[Value]) -> (u64, u64, Option<u64>, bool) {
         let mut figures = Figures::default();
-        objects.iter().for_each(|object| figures.take(object));
+        for object in objects {
+            figures.take(object);
+        }
         let usage = figures.usage(400, 40);
         (
             usage.prompt,

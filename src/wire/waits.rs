@@ -26,15 +26,15 @@ pub(super) fn named(text: &str) -> Option<Duration> {
 ///
 /// A number without a unit is seconds.
 pub(super) fn duration(text: &str) -> Option<Duration> {
-    let mut rest = text.trim_start();
+    let mut rest = text;
     let mut total: Option<f64> = None;
-    while let Some((number, after)) = number(rest) {
-        let (factor, after) = unit(after);
-        total = Some(total.unwrap_or(0.0) + number * factor.unwrap_or(1.0));
-        rest = after;
-        if factor.is_none() {
+    while let Some((number, after)) = number(rest.trim_start()) {
+        let Some((factor, after)) = unit(after) else {
+            total = total.or(Some(number));
             break;
-        }
+        };
+        total = Some(total.unwrap_or(0.0) + number * factor);
+        rest = after;
     }
     Duration::try_from_secs_f64(total?).ok()
 }
@@ -51,7 +51,7 @@ fn number(text: &str) -> Option<(f64, &str)> {
 }
 
 /// The factor of the unit that follows, in seconds, and what follows the unit.
-fn unit(text: &str) -> (Option<f64>, &str) {
+fn unit(text: &str) -> Option<(f64, &str)> {
     let text = text.trim_start();
     let end = text
         .find(|c: char| !c.is_ascii_alphabetic())
@@ -63,9 +63,9 @@ fn unit(text: &str) -> (Option<f64>, &str) {
         "m" | "min" | "mins" | "minute" | "minutes" => 60.0,
         "h" | "hr" | "hrs" | "hour" | "hours" => 3_600.0,
         "d" | "day" | "days" => 86_400.0,
-        _ => return (None, text),
+        _ => return None,
     };
-    (Some(factor), rest)
+    Some((factor, rest))
 }
 
 #[cfg(test)]
