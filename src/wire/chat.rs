@@ -392,3 +392,498 @@ fn texts(parts: &Value) -> String {
         .filter_map(|part| part.as_str().or(part.get("text")?.as_str()))
         .collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::model::Request;
+    use crate::usage::Usage;
+
+    /// What was shown, as one list of pieces with equal neighbours joined.
+    #[derive(Default)]
+    struct Shown(Vec<(char, String)>);
+
+    impl Sink for Shown {
+        fn event(&mut self, event: Event<'_>) {
+            let (kind, text) = match event {
+                Event::Reasoning(text) => ('r', text),
+                Event::Text(text) => ('t', text),
+                other => panic!("{other:?}"),
+            };
+            match self.0.last_mut() {
+                Some((last, shown)) if *last == kind => shown.push_str(text),
+                _ => self.0.push((kind, text.to_owned())),
+            }
+        }
+    }
+
+    fn decode_with(
+        chunks: &[&[u8]],
+        messages: &[Message],
+    ) -> (Vec<(char, String)>, Result<Reply, Fault>) {
+        let tools = [json!({"type":"function","function":{"name":"f"}})];
+        let question = Question {
+            request: Request {
+                messages,
+                tools: &tools,
+            },
+            endpoint: "http://e",
+            model: "m",
+            parameters: &Map::new(),
+            stream: true,
+        };
+        let mut shown = Shown::default();
+        let mut decoder = ChatCompletions.decoder(&question, 400);
+        for chunk in chunks {
+            if let Err(fault) = decoder.feed(chunk, &mut shown) {
+                return (shown.0, Err(fault));
+            }
+        }
+        let reply = decoder.finish(&mut shown);
+        (shown.0, reply)
+    }
+
+    fn decode(body: &str) -> (Vec<(char, String)>, Result<Reply, Fault>) {
+        decode_with(&[body.as_bytes()], &[])
+    }
+
+    /// A stream of events with these data.
+    fn stream(data: &[&str]) -> String {
+        data.iter()
+            .map(|data| format!("data: {data}\n\n"))
+            .collect()
+    }
+
+    fn reply(body: &str) -> Reply {
+        decode(body)
+            .1
+            .unwrap_or_else(|fault| panic!("{fault:?}: {body}"))
+    }
+
+    fn text(body: &str) -> String {
+        reply(body).message.text()
+    }
+
+    const HELLO: &str = r#"{"choices":[{"delta":{"content":"hello"}}]}"#;
+    const STOP: &str = r#"{"choices":[{"delta":{},"finish_reason":"stop"}]}"#;
+
+    #[test]
+    fn c6_a_stream_becomes_one_message() {
+        let (shown, reply) = decode(&stream(&[
+            r#"{"choices":[{"index":0,"delta":{"role":"assistant","content":""}}]}"#,
+            r#"{"choices":[{"index":0,"delta":{"reasoning_content":"why"}}]}"#,
+            r#"{"choices":[{"index":0,"delta":{"content":"hel"}}]}"#,
+            r#"{"choices":[{"index":0,"delta":{"content":"lo","tool_calls":null}}]}"#,
+            r#"{"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"a","function":{"name":"f","arguments":"{}"}}]}}]}"#,
+            r#"{"choices":[{"index":0,"delta":{},"finish_reason":"tool_calls"}]}"#,
+            r#"{"choices":[],"usage":{"prompt_tokens":10,"completion_tokens":5,"prompt_tokens_details":{"cached_tokens":4}}}"#,
+            "[DONE]",
+        ]));
+        let reply = reply.unwrap();
+        assert_eq!(shown, [('r', "why".to_owned()), ('t', "hello".to_owned())]);
+        assert_eq!(
+            serde_json::to_value(&reply.message).unwrap(),
+            json!({"role":"assistant","content":"hello","reasoning_content":"why",
+                "tool_calls":[{"id":"a","type":"function","function":{"name":"f","arguments":"{}"}}],
+                "_origin":{"endpoint":"http://e","model":"m"}})
+        );
+        assert_eq!(reply.finish, Finish::Complete);
+        assert_eq!(
+            reply.usage,
+            Usage {
+                prompt: 10,
+                completion: 5,
+                cached: Some(4),
+                estimated: false
+            }
+        );
+    }
+
+    #[test]
+    fn c5_an_answer_in_one_piece_shows_the_same_afterwards() {
+        for padding in ["", "\n\n\n  "] {
+            let (shown, reply) = decode(&format!(
+                "{padding}{}",
+                r#"{"id":"x","choices":[{"index":0,"message":{"role":"assistant","content":"hello","reasoning":"why",
+                "tool_calls":[{"id":"a","type":"function","function":{"name":"f","arguments":{"x":1}}}],
+                "refusal":null,"annotations":[]},"finish_reason":"tool_calls"}],"usage":{"prompt_tokens":10,"completion_tokens":5}}"#
+            ));
+            let reply = reply.unwrap();
+            assert_eq!(shown, [('r', "why".to_owned()), ('t', "hello".to_owned())]);
+            assert_eq!(reply.message.as_map().get("annotations"), None);
+            let calls = reply.message.tool_calls();
+            assert_eq!((calls[0].id, calls[0].arguments), ("a", r#"{"x":1}"#));
+            assert_eq!(reply.usage.prompt, 10);
+        }
+    }
+
+    /// The table of the notes (1.1): whole answers in odd framing, all of which say `hello`.
+    #[test]
+    fn c6_odd_streams_bring_their_answer_all_the_same() {
+        let usage = r#"{"choices":[],"usage":{"prompt_tokens":1,"completion_tokens":1}}"#;
+        for (name, body) in [
+            ("plain", stream(&[HELLO, STOP, "[DONE]"])),
+            ("no [DONE]", stream(&[HELLO, STOP])),
+            ("no finish_reason", stream(&[HELLO, "[DONE]"])),
+            ("no blank line at the end", format!("data: {HELLO}\n\ndata: {STOP}")),
+            ("CRLF", stream(&[HELLO, STOP, "[DONE]"]).replace('\n', "\r\n")),
+            ("comments", format!(": OPENROUTER PROCESSING\n\n:\n\n{}", stream(&[HELLO, STOP]))),
+            ("comment as data", stream(&[": PROCESSING", HELLO, STOP])),
+            ("heartbeat", format!("event: ping\ndata: {{}}\n\n{}", stream(&[HELLO, STOP]))),
+            ("Azure preamble", stream(&[r#"{"choices":[],"prompt_filter_results":[{"a":1}],"id":""}"#, HELLO, STOP])),
+            ("choice without delta", stream(&[HELLO, r#"{"choices":[{"index":0,"finish_reason":"stop"}]}"#])),
+            ("null choices", stream(&[r#"{"choices":null}"#, HELLO, STOP])),
+            ("null delta", stream(&[r#"{"choices":[{"delta":null}]}"#, HELLO, STOP])),
+            ("usage at the end", stream(&[HELLO, STOP, usage, "[DONE]"])),
+            ("usage beside an empty delta", stream(&[HELLO, STOP, r#"{"choices":[{"index":0,"delta":{}}],"usage":{"prompt_tokens":1}}"#])),
+            ("all in one chunk", stream(&[r#"{"choices":[{"delta":{"content":"hello"},"finish_reason":"stop"}],"usage":{"prompt_tokens":1}}"#])),
+            ("empty finish_reason on the way", stream(&[r#"{"choices":[{"delta":{"content":"hel"},"finish_reason":""}]}"#, r#"{"choices":[{"delta":{"content":"lo"},"finish_reason":"stop"}]}"#])),
+            ("message in place of delta", stream(&[r#"{"choices":[{"message":{"content":"hello"},"finish_reason":"stop"}]}"#])),
+            ("message beside deltas", stream(&[HELLO, r#"{"choices":[{"message":{"content":"hello"},"finish_reason":"stop"}]}"#])),
+            ("padding", stream(&[r#"{"choices":[{"delta":{"content":"hello"}}],"obfuscation":"Dj3"}"#, STOP])),
+            ("content in parts", stream(&[r#"{"choices":[{"delta":{"content":[{"type":"text","text":"hello"}]}}]}"#, STOP])),
+            ("garbage on the way", stream(&["{\"x", HELLO, STOP, "[DONE]"])),
+            ("null error", stream(&[r#"{"error":null,"choices":[{"delta":{"content":"hello"}}]}"#, STOP])),
+            ("base_resp that is fine", stream(&[r#"{"base_resp":{"status_code":0},"choices":[{"delta":{"content":"hello"}}]}"#, STOP])),
+            ("refusal", stream(&[r#"{"choices":[{"delta":{"content":null,"refusal":"hello"}}]}"#, STOP])),
+            ("data over lines", "data: {\"choices\":[{\"delta\":\ndata: {\"content\":\"hello\"}}]}\n\ndata: [DONE]\n\n".into()),
+            ("chunks without framing", format!("{HELLO}\n{STOP}\n")),
+            ("whole answer in an event", stream(&[r#"{"choices":[{"message":{"content":"hello"},"finish_reason":"stop"}]}"#, "[DONE]"])),
+            ("whole answer without finish_reason", r#"{"choices":[{"message":{"content":"hello"}}]}"#.into()),
+            ("other lines", format!("hello: there\n\n{}", stream(&[HELLO, STOP]))),
+            ("second choice", stream(&[r#"{"choices":[{"index":0,"delta":{"content":"hel"}},{"index":1,"delta":{"content":"lo"}}]}"#, STOP])),
+        ] {
+            assert_eq!(text(&body), "hello", "{name}");
+        }
+    }
+
+    #[test]
+    fn half_a_surrogate_pair_costs_one_character() {
+        let body = stream(&[
+            r#"{"choices":[{"delta":{"content":"a\ud83d"}}]}"#,
+            r#"{"choices":[{"delta":{"content":"b"}}]}"#,
+            STOP,
+        ]);
+        assert_eq!(text(&body), "a\u{fffd}b");
+    }
+
+    #[test]
+    fn c3_a_stream_without_an_end_is_incomplete() {
+        for body in [
+            "",
+            ": comment\n\n",
+            "\n\n",
+            "data: {\"choices\":[{\"delta\":{\"content\":\"hel\n\n",
+            "upstream connect error or disconnect",
+            &stream(&[HELLO]),
+            &stream(&[r#"{"choices":[{"delta":{"role":"assistant","content":""}}]}"#]),
+            &stream(&[
+                r#"{"choices":[{"delta":{"tool_calls":[{"index":0,"id":"a","function":{"name":"f","arguments":"{"}}]}}]}"#,
+            ]),
+        ] {
+            let fault = decode(body).1.unwrap_err();
+            assert!(matches!(fault, Fault::Incomplete(_)), "{body}: {fault:?}");
+        }
+    }
+
+    #[test]
+    fn c3_errors_inside_a_good_answer_are_errors() {
+        for (body, message) in [
+            (
+                stream(&[r#"{"error":{"code":502,"message":"x"},"choices":[]}"#]),
+                "the server reports 502: x",
+            ),
+            (stream(&[HELLO, r#"{"error":"overloaded"}"#]), "overloaded"),
+            (
+                stream(&[
+                    r#"{"id":"g","choices":[{"index":0,"delta":{"content":""},"finish_reason":"error"}],"error":{"code":"server_error","message":"x"}}"#,
+                ]),
+                "x (server_error)",
+            ),
+            (
+                stream(&[r#"{"choices":[{"delta":{},"error":{"message":"x"}}]}"#]),
+                "x",
+            ),
+            (
+                "error: {\"code\":500,\"message\":\"x\"}\n\n".into(),
+                "the server reports 500: x",
+            ),
+            ("event: error\ndata: {\"message\":\"x\"}\n\n".into(), "x"),
+            (r#"{"error":{"message":"x"}}"#.into(), "x"),
+            (
+                r#"{"code":429,"message":"x"}"#.into(),
+                "the server reports 429: x",
+            ),
+            (
+                stream(&[r#"{"code":429,"message":"x"}"#]),
+                "the server reports 429: x",
+            ),
+            (
+                r#"{"base_resp":{"status_code":1008,"status_msg":"x"},"choices":null}"#.into(),
+                "x (1008)",
+            ),
+            (
+                r#"[{"error":{"code":400,"message":"x"}}]"#.into(),
+                "the server reports 400: x",
+            ),
+            (
+                format!(
+                    "{}{}",
+                    stream(&[HELLO]),
+                    "{\"error\":\n{\"message\":\"x\"}}"
+                ),
+                "x",
+            ),
+            (
+                r#"{"success":false,"error":{"code":"c","status":429}}"#.into(),
+                "the server reports 429: c",
+            ),
+        ] {
+            match decode(&body).1 {
+                Err(Fault::Refused(refusal)) => {
+                    assert_eq!(refusal.error.message, message, "{body}")
+                }
+                other => panic!("{body}: {other:?}"),
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_no_answer_is_said_to_be_none() {
+        for (body, part) in [
+            (
+                "<html><title>Welcome</title></html>",
+                "a page of HTML: Welcome",
+            ),
+            ("\n<!DOCTYPE html>\n<body>Hi</body>", "a page of HTML: Hi"),
+            (r#"{"object":"list","data":[]}"#, "no completion"),
+            (r#"{"choices":[]}"#, "no completion"),
+            ("[1,2]", "no completion"),
+            ("{broken", "no completion: {broken"),
+        ] {
+            match decode(body).1 {
+                Err(Fault::Foreign(message)) => assert!(message.contains(part), "{message}"),
+                other => panic!("{body}: {other:?}"),
+            }
+        }
+    }
+
+    /// The table of the notes (1.2).
+    #[test]
+    fn c9_reasons_to_stop_mean_what_they_mean() {
+        let with = |reason: &str| {
+            stream(&[
+                HELLO,
+                &format!(r#"{{"choices":[{{"delta":{{}},"finish_reason":"{reason}"}}]}}"#),
+            ])
+        };
+        for reason in [
+            "stop",
+            "end",
+            "end_turn",
+            "eos",
+            "tool_calls",
+            "function_call",
+            "repetition",
+            "whatever",
+        ] {
+            assert_eq!(reply(&with(reason)).finish, Finish::Complete, "{reason}");
+        }
+        for reason in ["length", "max_tokens", "model_context_window_exceeded"] {
+            assert_eq!(reply(&with(reason)).finish, Finish::Length, "{reason}");
+        }
+        assert_eq!(reply(&with("content_filter")).finish, Finish::Filtered);
+        for reason in [
+            "error",
+            "network_error",
+            "insufficient_system_resource",
+            "abort",
+            "function_call_filter: MALFORMED_FUNCTION_CALL",
+        ] {
+            match decode(&with(reason)).1 {
+                Err(Fault::Refused(refusal)) => {
+                    assert_eq!(refusal.error.kind, ApiErrorKind::Server, "{reason}")
+                }
+                other => panic!("{reason}: {other:?}"),
+            }
+        }
+    }
+
+    #[test]
+    fn e9_an_answer_that_had_no_room_is_an_overflow() {
+        for data in [
+            r#"{"choices":[{"delta":{},"finish_reason":"model_context_window_exceeded"}]}"#,
+            r#"{"choices":[{"delta":{},"finish_reason":"length"}],"usage":{"prompt_tokens":9,"completion_tokens":0}}"#,
+        ] {
+            match decode(&stream(&[data])).1 {
+                Err(Fault::Refused(refusal)) => {
+                    assert_eq!(refusal.error.kind, ApiErrorKind::ContextLength)
+                }
+                other => panic!("{other:?}"),
+            }
+        }
+    }
+
+    #[test]
+    fn c9_a_cut_answer_keeps_its_whole_calls_only() {
+        let body = stream(&[
+            r#"{"choices":[{"delta":{"content":"a","tool_calls":[{"index":0,"id":"a","function":{"name":"f","arguments":"{}"}},{"index":1,"id":"b","function":{"name":"f","arguments":"{\"x\":"}}]}}]}"#,
+            r#"{"choices":[{"delta":{},"finish_reason":"length"}]}"#,
+        ]);
+        let reply = reply(&body);
+        let calls = reply.message.tool_calls();
+        assert_eq!((calls.len(), calls[0].id), (1, "a"));
+    }
+
+    #[test]
+    fn c10_an_empty_answer_is_a_reply() {
+        for body in [
+            stream(&["[DONE]"]),
+            stream(&[STOP]),
+            stream(&[r#"{"choices":[{"delta":{},"finish_reason":"tool_calls"}]}"#]),
+        ] {
+            assert!(reply(&body).message.is_empty_assistant(), "{body}");
+        }
+    }
+
+    #[test]
+    fn c6_the_legacy_call_counts_only_without_the_others() {
+        let legacy = [
+            r#"{"choices":[{"delta":{"function_call":{"name":"f","arguments":"{\"x\""}}}]}"#,
+            r#"{"choices":[{"delta":{"function_call":{"arguments":":1}"}},"finish_reason":"function_call"}]}"#,
+        ];
+        let alone = reply(&stream(&legacy));
+        assert_eq!(alone.message.tool_calls()[0].arguments, r#"{"x":1}"#);
+        let both = reply(&stream(&[
+            r#"{"choices":[{"delta":{"function_call":{"name":"f","arguments":"{}"},"tool_calls":[{"index":0,"id":"a","function":{"name":"f","arguments":"{}"}}]}}]}"#,
+            STOP,
+        ]));
+        assert_eq!(both.message.tool_calls().len(), 1);
+        assert_eq!(both.message.tool_calls()[0].id, "a");
+    }
+
+    #[test]
+    fn c5_thinking_in_parts_is_shown_and_not_stored() {
+        let (shown, reply) = decode(&stream(&[
+            r#"{"choices":[{"delta":{"content":[{"type":"thinking","thinking":[{"type":"text","text":"why"}]}]}}]}"#,
+            HELLO,
+            STOP,
+        ]));
+        assert_eq!(shown, [('r', "why".to_owned()), ('t', "hello".to_owned())]);
+        assert_eq!(reply.unwrap().message.text(), "hello");
+    }
+
+    #[test]
+    fn c5_thinking_in_the_text_is_shown_as_such_and_stored_as_it_came() {
+        let content = r#"{"choices":[{"delta":{"content":"<think>why</think>\n\nhello"}}]}"#;
+        let (shown, reply) = decode(&stream(&[content, STOP]));
+        assert_eq!(shown, [('r', "why".to_owned()), ('t', "hello".to_owned())]);
+        assert_eq!(reply.unwrap().message.text(), "<think>why</think>\n\nhello");
+    }
+
+    #[test]
+    fn c14_figures_come_from_every_place() {
+        for data in [
+            r#"{"choices":[{"delta":{},"finish_reason":"stop","usage":{"prompt_tokens":7,"completion_tokens":3}}]}"#,
+            r#"{"choices":[{"delta":{},"finish_reason":"stop"}],"x_groq":{"usage":{"prompt_tokens":7,"completion_tokens":3}}}"#,
+            r#"{"choices":[{"delta":{},"finish_reason":"stop"}],"timings":{"prompt_n":7,"predicted_n":3}}"#,
+            r#"{"choices":[{"delta":{},"finish_reason":"stop"}],"usage":{"prompt_tokens":7,"completion_tokens":3}}"#,
+        ] {
+            let usage = reply(&stream(&[HELLO, data])).usage;
+            assert_eq!(
+                (usage.prompt, usage.completion, usage.estimated),
+                (7, 3, false),
+                "{data}"
+            );
+        }
+        let usage = reply(&stream(&[HELLO, STOP])).usage;
+        assert_eq!(
+            (usage.prompt, usage.completion, usage.estimated),
+            (100, 2, true)
+        );
+    }
+
+    #[test]
+    fn c7_an_id_that_the_conversation_has_already_is_replaced() {
+        let earlier: Message = serde_json::from_value(json!({"role":"assistant","tool_calls":[{"id":"call_0","function":{"name":"f","arguments":"{}"}}]})).unwrap();
+        let call = r#"{"choices":[{"delta":{"tool_calls":[{"index":0,"id":"call_0","function":{"name":"f","arguments":"{}"}}]}}]}"#;
+        let body = stream(&[call, STOP]);
+        let reply = decode_with(&[body.as_bytes()], &[earlier]).1.unwrap();
+        assert_ne!(reply.message.tool_calls()[0].id, "call_0");
+    }
+
+    #[test]
+    fn stages_and_progress_follow_the_answer() {
+        let question = Question {
+            request: Request {
+                messages: &[],
+                tools: &[],
+            },
+            endpoint: "e",
+            model: "m",
+            parameters: &Map::new(),
+            stream: true,
+        };
+        let mut decoder = ChatCompletions.decoder(&question, 1);
+        let mut feed = |bytes: &str| {
+            let fed = decoder
+                .feed(bytes.as_bytes(), &mut Shown::default())
+                .unwrap();
+            (fed.progress, fed.stage)
+        };
+        assert_eq!(feed(": comment\n\n"), (false, Stage::Open));
+        assert_eq!(feed("\n\n"), (false, Stage::Open));
+        assert_eq!(feed("data: {}\n\n"), (false, Stage::Open), "a heartbeat");
+        assert_eq!(
+            feed("data: {\"choi"),
+            (true, Stage::Open),
+            "a piece of data"
+        );
+        assert_eq!(
+            feed("ces\":[{\"delta\":{\"content\":\"a\"}}]}\n\n"),
+            (true, Stage::Open)
+        );
+        assert_eq!(feed(&stream(&[STOP])), (true, Stage::Finished));
+        assert_eq!(feed(": comment\n\n"), (false, Stage::Finished));
+        assert_eq!(
+            feed(&stream(&[r#"{"choices":[],"usage":{"prompt_tokens":1}}"#])),
+            (true, Stage::Closed)
+        );
+        assert_eq!(feed("data: [DONE]\n\n"), (true, Stage::Closed));
+    }
+
+    proptest! {
+        #[test]
+        fn any_cut_of_the_same_stream_gives_the_same_reply(cuts in prop::collection::vec(0usize..900, 0..20)) {
+            let body = stream(&[
+                r#"{"choices":[{"delta":{"reasoning":"wh\u00fc 😀"}}]}"#,
+                r#"{"choices":[{"delta":{"content":"<think>no</think> h\u00e9l"}}]}"#,
+                r#"{"choices":[{"delta":{"content":"lo 😀"}}]}"#,
+                r#"{"choices":[{"delta":{"tool_calls":[{"index":0,"id":"a","function":{"name":"f","arguments":"{\"x\":"}}]}}]}"#,
+                r#"{"choices":[{"delta":{"tool_calls":[{"index":0,"function":{"arguments":"\"😀\"}"}}]}}]}"#,
+                STOP,
+                r#"{"choices":[],"usage":{"prompt_tokens":10,"completion_tokens":5}}"#,
+                "[DONE]",
+            ]);
+            let bytes = body.as_bytes();
+            let mut cuts: Vec<usize> = cuts.into_iter().map(|cut| cut.min(bytes.len())).collect();
+            cuts.sort_unstable();
+            cuts.push(bytes.len());
+            let mut from = 0;
+            let chunks: Vec<&[u8]> = cuts
+                .into_iter()
+                .map(|to| &bytes[std::mem::replace(&mut from, to)..to])
+                .collect();
+            let whole = decode(&body);
+            prop_assert_eq!(decode_with(&chunks, &[]), whole);
+        }
+
+        #[test]
+        fn no_bytes_can_make_it_panic(chunks in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..60), 0..6)) {
+            let chunks: Vec<&[u8]> = chunks.iter().map(Vec::as_slice).collect();
+            let _ = decode_with(&chunks, &[]);
+        }
+    }
+}
