@@ -182,9 +182,9 @@ impl Drop for Temporary {
     }
 }
 
-/// Gives the file or directory at `from` the free name `to`, private from then on.
-pub(super) fn move_aside(from: &Path, to: &Path) -> Result<()> {
-    fs::rename(from, to).map_err(|error| Error::io("keep aside", from, error))?;
+/// Gives the file or directory at `from` the name `to`, private from then on.
+pub(super) fn move_file(from: &Path, to: &Path) -> Result<()> {
+    fs::rename(from, to).map_err(|error| Error::io("move the session", from, error))?;
     if to.is_file() {
         let _ = system::make_private(to, 0o600);
     }
@@ -302,7 +302,7 @@ mod tests {
 
         fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).unwrap();
         let aside = directory.join("x-1.json");
-        move_aside(&path, &aside).unwrap();
+        move_file(&path, &aside).unwrap();
         assert_eq!(mode(&aside), 0o600);
     }
 

@@ -26,6 +26,8 @@ pub(super) struct Written {
     meta: Meta,
     digest: [u8; 16],
     synced: bool,
+    /// The id under which what it took the place of is kept.
+    displaced: Option<String>,
 }
 
 impl Written {
@@ -115,11 +117,13 @@ impl Store {
             directory::sync_names(&directory);
         }
         if is_target {
+            let displaced = self.current.written.take().and_then(|last| last.displaced);
             self.current.written = Stamp::of(&path).map(|stamp| Written {
                 stamp,
                 meta,
                 digest: Md5::digest(&bytes).into(),
                 synced: sync,
+                displaced: kept_aside.clone().or(displaced),
             });
         }
         Ok(Saved {
@@ -128,7 +132,8 @@ impl Store {
         })
     }
 
-    /// Removes what was written of a conversation whose only prompt was taken back.
+    /// Removes what was written of a conversation whose only prompt was taken back, and puts what it
+    /// had taken the place of there again.
     fn withdraw(&mut self) -> Result<()> {
         let Some(written) = self.current.written.take() else {
             return Ok(());
@@ -137,7 +142,12 @@ impl Store {
         let _lock = directory::lock(&directory)?;
         let path = list::path_of(&directory, &self.current.target);
         if Stamp::of(&path) == Some(written.stamp) {
-            fs::remove_file(&path).map_err(|error| Error::io("remove the session", path, error))?;
+            fs::remove_file(&path)
+                .map_err(|error| Error::io("remove the session", &path, error))?;
+            let displaced = written.displaced.map(|id| list::path_of(&directory, &id));
+            if let Some(displaced) = displaced.filter(|displaced| !is_missing(displaced)) {
+                directory::move_file(&displaced, &path)?;
+            }
         }
         Ok(())
     }
@@ -303,6 +313,6 @@ fn keep_aside(directory: &Path, id: &str) -> Result<String> {
             .unwrap_or_default()
     };
     let aside = earlier.unwrap_or_else(free);
-    directory::move_aside(&path, &list::path_of(directory, &aside))?;
+    directory::move_file(&path, &list::path_of(directory, &aside))?;
     Ok(aside)
 }

@@ -34,7 +34,7 @@ impl World {
 
     fn program_in(&self, cwd: &str) -> Program {
         Program {
-            store: Store::open(Some(self.home.path()), Path::new(cwd)),
+            store: Store::open(Some(self.home.path().into()), Path::new(cwd)),
             conversation: Conversation::new("system"),
         }
     }
@@ -90,7 +90,7 @@ impl Program {
     }
 
     fn save(&mut self) -> Saved {
-        self.store.save(&self.conversation, "m", true).unwrap()
+        self.store.save(&self.conversation, "m", false).unwrap()
     }
 
     fn clear(&mut self) -> &mut Self {
@@ -189,6 +189,31 @@ fn e3_a_conversation_without_a_prompt_is_never_saved_over_anything() {
     program.store.save_named("x", &conversation, "m").unwrap();
     assert_eq!(world.ids(), [program.project()]);
     assert_eq!(world.all_said(), ["a"]);
+}
+
+#[test]
+fn c11_a_conversation_whose_only_prompt_was_taken_back_leaves_no_trace() {
+    let world = World::new();
+    world.program().say("old").save();
+    let before = world.text(&world.program().project());
+    let mut program = world.program();
+    program.say("taken back").save();
+    assert_eq!(world.ids().len(), 2);
+    program.conversation = Conversation::new("system");
+    program.save();
+    assert_eq!(world.ids(), [program.project()]);
+    assert_eq!(world.text(&program.project()), before);
+
+    program.say("new").save();
+    let mut other = world.program();
+    other.say("other").save();
+    program.conversation = Conversation::new("system");
+    program.save();
+    assert_eq!(
+        world.all_said(),
+        ["new", "old", "other"],
+        "what is not there is not removed"
+    );
 }
 
 #[test]
@@ -478,7 +503,7 @@ fn e2_failures_are_errors_that_say_what_and_where() {
     let world = World::new();
     let home = world.home.path().join("file");
     fs::write(&home, "").unwrap();
-    let mut store = Store::open(Some(&home), Path::new("/x"));
+    let mut store = Store::open(Some(home), Path::new("/x"));
     let error = store.save(&prompted(), "m", true).unwrap_err().to_string();
     assert!(
         error.starts_with("cannot create") && error.contains("file/.bantam"),
