@@ -167,7 +167,8 @@ fn e2_what_is_saved_already_is_not_written_again() {
         .save(&program.conversation, "m", false)
         .unwrap();
     let before = world.text(&program.project());
-    assert_eq!(program.save(), Saved::default());
+    let synced = program.store.save(&program.conversation, "m", true);
+    assert_eq!(synced.unwrap(), Saved::default());
     assert_eq!(world.text(&program.project()), before);
     program.store.set_summary("about a");
     assert_ne!(program.save(), Saved::default());
