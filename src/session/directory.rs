@@ -3,7 +3,7 @@
 //!
 //! Owns everything here that is special to one system. Knows nothing of what is in the files.
 
-use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
+use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::thread;
@@ -88,22 +88,13 @@ fn lock_within(directory: &Path, patience: Duration) -> Result<Lock> {
     let file = options.open(&path).map_err(failed)?;
     let deadline = Instant::now() + patience;
     loop {
-        match file.try_lock() {
-            Ok(()) => {
-                return Ok(Lock {
-                    _file: file,
-                    exclusive: true,
-                });
+        let exclusive = match system::try_lock(&file) {
+            Ok(true) => true,
+            Ok(false) if Instant::now() < deadline => {
+                thread::sleep(LOCK_PAUSE);
+                continue;
             }
-            // Some file systems have no locks; a single process at a time is safe without.
-            Err(TryLockError::Error(error)) if error.kind() == io::ErrorKind::Unsupported => {
-                return Ok(Lock {
-                    _file: file,
-                    exclusive: false,
-                });
-            }
-            Err(TryLockError::Error(error)) => return Err(failed(error)),
-            Err(TryLockError::WouldBlock) if Instant::now() >= deadline => {
+            Ok(false) => {
                 return Err(Error::Session {
                     message: format!(
                         "cannot save the session: another process holds {} and does not let go",
@@ -112,8 +103,14 @@ fn lock_within(directory: &Path, patience: Duration) -> Result<Lock> {
                     hint: Some("is another bantam stopped? `fg` or `kill` it".into()),
                 });
             }
-            Err(TryLockError::WouldBlock) => thread::sleep(LOCK_PAUSE),
-        }
+            // Some file systems have no locks; a single process at a time is safe without.
+            Err(error) if error.kind() == io::ErrorKind::Unsupported => false,
+            Err(error) => return Err(failed(error)),
+        };
+        return Ok(Lock {
+            _file: file,
+            exclusive,
+        });
     }
 }
 
@@ -193,7 +190,10 @@ pub(super) fn move_file(from: &Path, to: &Path) -> Result<()> {
 
 /// Makes sure that a file written earlier outlives a loss of power.
 pub(super) fn sync_file(path: &Path) -> Result<()> {
-    File::open(path)
+    // Windows syncs only what is open for writing.
+    OpenOptions::new()
+        .write(true)
+        .open(path)
         .and_then(|file| file.sync_all())
         .map_err(|error| Error::io("sync the session", path, error))
 }
@@ -210,6 +210,19 @@ mod system {
     use std::io;
     use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
     use std::path::Path;
+
+    use rustix::fs::{FlockOperation, flock};
+    use rustix::io::Errno;
+
+    /// Whether the lock was free. The standard library knows none on Android.
+    pub(super) fn try_lock(file: &File) -> io::Result<bool> {
+        match flock(file, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => Ok(true),
+            Err(Errno::WOULDBLOCK) => Ok(false),
+            Err(Errno::NOLCK) => Err(io::ErrorKind::Unsupported.into()),
+            Err(error) => Err(error.into()),
+        }
+    }
 
     pub(super) fn private_directory(builder: &mut DirBuilder) {
         builder.mode(0o700);
@@ -238,9 +251,18 @@ mod system {
 
 #[cfg(not(unix))]
 mod system {
-    use std::fs::{DirBuilder, Metadata, OpenOptions};
+    use std::fs::{DirBuilder, File, Metadata, OpenOptions, TryLockError};
     use std::io;
     use std::path::Path;
+
+    /// Whether the lock was free.
+    pub(super) fn try_lock(file: &File) -> io::Result<bool> {
+        match file.try_lock() {
+            Ok(()) => Ok(true),
+            Err(TryLockError::WouldBlock) => Ok(false),
+            Err(TryLockError::Error(error)) => Err(error),
+        }
+    }
 
     // A profile's directory is private there by inheritance.
     pub(super) fn private_directory(_: &mut DirBuilder) {}

@@ -23,7 +23,7 @@ const HEAD_BYTES: u64 = 64 * 1024;
 const HEAD_CHUNK: usize = 2 * 1024;
 
 /// Titles and summaries are cut to this many characters.
-const LINE_CHARS: usize = 200;
+const LINE_CHARS: usize = 120;
 
 /// What a session file says about its conversation.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

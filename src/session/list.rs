@@ -15,6 +15,9 @@ use crate::error::{Error, Result};
 /// The extension of session files, with the dot.
 const EXTENSION: &str = ".json";
 
+/// How wide ids are in the list: as wide as those that the program gives, `MD5-N`.
+const ID_COLUMNS: usize = 34;
+
 /// How many candidates of an ambiguous id an error names.
 const CANDIDATES: usize = 20;
 
@@ -35,7 +38,7 @@ impl Entry {
     /// Its line in `/list`, not yet made harmless for a terminal.
     pub fn line(&self) -> String {
         let mark = if self.own { '*' } else { ' ' };
-        let mut line = format!("{mark} {}  {}  ", self.id, self.updated.short());
+        let mut line = format!("{mark} {:ID_COLUMNS$}  {}  ", self.id, self.updated.short());
         let _ = match &self.meta {
             Ok(meta) => {
                 let plural = if meta.count == 1 { "" } else { "s" };
@@ -44,7 +47,7 @@ impl Entry {
                 } else {
                     &meta.summary
                 };
-                write!(line, "{} message{plural}  {about}", meta.count)
+                write!(line, "{:3} message{plural:1}  {about}", meta.count)
             }
             Err(damage) => write!(line, "unreadable: {damage}"),
         };
@@ -282,21 +285,20 @@ mod tests {
         assert!(
             lines[..2]
                 .iter()
-                .any(|line| line.contains("bad  ") && line.contains("unreadable: not valid JSON"))
+                .any(|line| line.starts_with("  bad  ")
+                    && line.contains("unreadable: not valid JSON"))
         );
         assert!(
-            lines[..2]
-                .iter()
-                .any(|line| line.contains("dir  ")
-                    && line.ends_with("unreadable: not a regular file"))
+            lines[..2].iter().any(|line| line.starts_with("  dir  ")
+                && line.ends_with("unreadable: not a regular file"))
         );
         assert_eq!(
             lines[2],
-            "* own  2021-01-02 03:04 UTC  12 messages  the title"
+            "* own                                 2021-01-02 03:04 UTC   12 messages  the title"
         );
         assert_eq!(
             lines[3],
-            "  old  2020-01-02 03:04 UTC  1 message  about old"
+            "  old                                 2020-01-02 03:04 UTC    1 message   about old"
         );
     }
 

@@ -82,39 +82,25 @@ impl Store {
         let is_target = id == self.current.target;
 
         let there = self.look(&path, is_target, conversation);
-        let nothing_new = match there {
-            There::Ours => self.is_saved(&path, conversation, model, sync)?,
-            There::Later => true,
-            _ => false,
-        };
-        if nothing_new {
+        if there == There::Later
+            || there == There::Ours && self.is_saved(&path, conversation, model, sync)?
+        {
             return Ok(Saved::default());
         }
-        let kept = if there == There::Ours {
-            Kept::default()
-        } else {
-            self.kept_aside(&directory, id, conversation)
-        };
+        let mut kept = Kept::default();
+        if there != There::Ours {
+            lock.sweep(&directory);
+            kept = self.kept_aside(&directory, id, conversation);
+        }
         if is_target && (there == There::Drifted || kept.drifted) {
             self.descend();
         }
         let meta = self.meta(conversation, model, Timestamp::now());
         let bytes = serialise(id, &meta, conversation, &path)?;
-        let temporary = Temporary::write(&directory, &bytes, sync)?;
-        let kept_aside = match there {
-            There::Drifted | There::Other => Some(keep_aside(&directory, id)?),
-            There::Nothing | There::Ours | There::Earlier | There::Later => None,
-        };
-        temporary.place(&path)?;
+        let kept_aside = replace(&directory, id, &bytes, there, sync)?;
         for earlier in kept.earlier {
             // Where that fails the conversation is in two files, and nothing is lost.
             let _ = fs::remove_file(earlier);
-        }
-        if there != There::Ours {
-            lock.sweep(&directory);
-        }
-        if sync {
-            directory::sync_names(&directory);
         }
         if is_target {
             let displaced = self.current.written.take().and_then(|last| last.displaced);
@@ -253,6 +239,27 @@ impl Current {
     fn descends_from(&self, identity: &str) -> bool {
         self.identity == identity || self.ancestors.iter().any(|parent| parent == identity)
     }
+}
+
+/// Puts `bytes` in the place of the session `id`; the id under which what was there is kept, if it
+/// has to be.
+fn replace(
+    directory: &Path,
+    id: &str,
+    bytes: &[u8],
+    there: There,
+    sync: bool,
+) -> Result<Option<String>> {
+    let temporary = Temporary::write(directory, bytes, sync)?;
+    let kept_aside = match there {
+        There::Drifted | There::Other => Some(keep_aside(directory, id)?),
+        There::Nothing | There::Ours | There::Earlier | There::Later => None,
+    };
+    temporary.place(&list::path_of(directory, id))?;
+    if sync {
+        directory::sync_names(directory);
+    }
+    Ok(kept_aside)
 }
 
 fn serialise(id: &str, meta: &Meta, conversation: &Conversation, path: &Path) -> Result<Vec<u8>> {
