@@ -411,32 +411,6 @@ fn g_the_first_request_is_small() {
 }
 
 #[test]
-fn b3_the_tools_directory_is_told_to_the_model_and_the_environment_goes_first() {
-    let line = "Extra shell tools can be found at";
-    for (configured, environment, expected) in [
-        ("bantam_tools_dir=/opt/one", "", Some("/opt/one")),
-        ("", "/opt/two", Some("/opt/two")),
-        ("bantam_tools_dir=/opt/one", "/opt/two", Some("/opt/two")),
-        ("", "", None),
-    ] {
-        let server = Server::start([Reply::answer("ok")]);
-        let run = Cli::against(&server).config(configured).prompt("x");
-        let run = if environment.is_empty() {
-            run
-        } else {
-            run.env("BANTAM_TOOLS_DIR", environment)
-        };
-        run.run().success();
-        let system = server.request(0).contents("system").remove(0);
-        match expected {
-            Some(directory) => assert!(system.contains(&format!("{line} {directory}")), "{system}"),
-            None => assert!(!system.contains(line), "{system}"),
-        }
-        assert!(!server.request(0).text().contains("bantam_tools_dir"));
-    }
-}
-
-#[test]
 fn d8_a_one_shot_command_keeps_to_the_shell_limit() {
     let run = Cli::new()
         .config("shell_timeout=1")

@@ -259,7 +259,7 @@ fn next_reply(shared: &Shared, request: &Request) -> Reply {
         shared.unscripted.lock().unwrap().push(told);
         return Reply::error(400, "this request is not in the script");
     }
-    Reply::error(404, "no such route")
+    Reply::error(404, "no such route").close()
 }
 
 /// Reads one request, but leaves the last byte of its body where it is; none at the end of the

@@ -135,7 +135,7 @@ fn b3_colour_is_on_when_it_is_to_be() {
 #[test]
 fn b6_a_line_without_an_equals_sign_is_warned_about_with_file_and_line() {
     let (request, run) = asked_with("# three\njust words");
-    run.stderr_has("model.cfg:4");
+    run.stderr_has("model.cfg, line 4");
     assert_eq!(request.json()["temperature"], json!(0.7));
 }
 
@@ -153,7 +153,7 @@ fn b6_a_value_of_the_wrong_type_is_warned_about_and_the_default_is_used() {
         ("sanitize_args=x", "sanitize_args"),
     ] {
         let (request, run) = asked_with(setting);
-        run.stderr_has("model.cfg:3").stderr_has(key);
+        run.stderr_has("model.cfg, line 3").stderr_has(key);
         let body = request.json();
         assert_eq!(body["stream"], true, "{setting}");
         assert_eq!(body["temperature"], json!(0.7), "{setting}");
@@ -180,4 +180,30 @@ fn b6_a_wrong_value_on_the_command_line_is_told() {
         .prompt("x")
         .run();
     run.stderr_has("timeout");
+}
+
+#[test]
+fn b3_the_tools_directory_is_told_to_the_model_and_the_environment_goes_first() {
+    let line = "Extra shell tools can be found at";
+    for (configured, environment, expected) in [
+        ("bantam_tools_dir=/opt/one", "", Some("/opt/one")),
+        ("", "/opt/two", Some("/opt/two")),
+        ("bantam_tools_dir=/opt/one", "/opt/two", Some("/opt/two")),
+        ("", "", None),
+    ] {
+        let server = Server::start([Reply::answer("ok")]);
+        let run = Cli::against(&server).config(configured).prompt("x");
+        let run = if environment.is_empty() {
+            run
+        } else {
+            run.env("BANTAM_TOOLS_DIR", environment)
+        };
+        run.run().success();
+        let system = server.request(0).contents("system").remove(0);
+        match expected {
+            Some(directory) => assert!(system.contains(&format!("{line} {directory}")), "{system}"),
+            None => assert!(!system.contains(line), "{system}"),
+        }
+        assert!(!server.request(0).text().contains("bantam_tools_dir"));
+    }
 }

@@ -11,10 +11,12 @@ use crate::common::server::{Reply, Server};
 #[test]
 fn c3_a_503_and_a_reset_connection_are_survived_with_the_same_bytes() {
     let server = Server::start([
-        Reply::error(503, "overloaded"),
+        Reply::error(503, "overloaded").close(),
         Reply::reset_at_once(),
         Reply::answer("ok"),
-    ]);
+    ])
+    // A reset of a kept connection would be another case.
+    .with_models(|| Reply::models(&json!([])).close());
     let run = Cli::against(&server).prompt("x").run();
     run.success().stdout_has("ok\n[test-model: 10 prompt + 5 ");
     let requests = server.finish();

@@ -33,7 +33,7 @@ fn c9_an_answer_cut_by_length_stays_and_its_calls_are_not_run() {
     let server = Server::start([cut, Reply::answer("two")]);
     let run = Cli::against(&server).lines(["first", "second"]).run();
     run.stdout_has("It begins well")
-        .stderr_has("length")
+        .stderr_has("cut off")
         .no_file("proof");
     let answers = server.request(1).contents("assistant");
     assert!(answers[0].starts_with("It begins well"), "{answers:?}");
@@ -87,7 +87,7 @@ fn c10_an_empty_answer_is_asked_for_again_and_never_kept() {
 fn c10_after_three_empty_answers_the_run_ends_with_a_notice() {
     let server = Server::start((0..3).map(|_| Reply::stream().finish("stop").done()));
     let run = Cli::against(&server).prompt("x").run();
-    run.stderr_has("empty").stderr_lacks("panicked");
+    run.stderr_has("answered nothing").stderr_lacks("panicked");
     assert_eq!(server.finish().len(), 3);
 }
 
