@@ -17,10 +17,12 @@ pub mod text;
 
 mod flow;
 mod fold;
+mod hold;
 mod human;
 mod inline;
 mod messages;
 mod plain;
+mod tag;
 mod theme;
 
 use theme::{Page, Style};
