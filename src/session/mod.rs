@@ -81,7 +81,7 @@ pub struct Session {
 
 impl Store {
     /// The sessions under `home`, for a conversation in the directory `cwd`. Touches no file.
-    pub fn open(home: Option<PathBuf>, cwd: &Path) -> Self {
+    pub fn open(home: Option<&Path>, cwd: &Path) -> Self {
         let project = hex(&Md5::digest(cwd.as_os_str().as_encoded_bytes()));
         let mut store = Self {
             directory: home.map(|home| home.join(".bantam").join("sessions")),

@@ -34,7 +34,7 @@ impl World {
 
     fn program_in(&self, cwd: &str) -> Program {
         Program {
-            store: Store::open(Some(self.home.path().into()), Path::new(cwd)),
+            store: Store::open(Some(self.home.path()), Path::new(cwd)),
             conversation: Conversation::new("system"),
         }
     }
@@ -504,7 +504,7 @@ fn e2_failures_are_errors_that_say_what_and_where() {
     let world = World::new();
     let home = world.home.path().join("file");
     fs::write(&home, "").unwrap();
-    let mut store = Store::open(Some(home), Path::new("/x"));
+    let mut store = Store::open(Some(&home), Path::new("/x"));
     let error = store.save(&prompted(), "m", true).unwrap_err().to_string();
     assert!(
         error.starts_with("cannot create") && error.contains("file/.bantam"),
