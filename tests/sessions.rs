@@ -516,8 +516,7 @@ fn e5_files_that_are_no_sessions_are_listed_as_such() {
         cli = cli.home_file(&home_name(&format!("bad{index}")), content);
     }
     let run = cli.lines(["/list"]).run();
-    run.success()
-        .stdout_has("  2 messages  fine\n");
+    run.success().stdout_has("  2 messages  fine\n");
     assert_eq!(
         run.stdout.matches("  unreadable: ").count(),
         bad.len() + 2,
@@ -678,7 +677,11 @@ fn e6_continue_goes_on_with_the_projects_last_conversation() {
     );
     assert_eq!(said(third.home(), &project).len(), 6);
     assert_eq!(said(third.home(), &format!("{project}-2")), ["three", "a3"]);
-    assert_eq!(ids(third.home()).len(), 2, "each conversation is in one file");
+    assert_eq!(
+        ids(third.home()).len(),
+        2,
+        "each conversation is in one file"
+    );
 }
 
 #[test]

@@ -135,7 +135,7 @@ fn b3_colour_is_on_when_it_is_to_be() {
 #[test]
 fn b6_a_line_without_an_equals_sign_is_warned_about_with_file_and_line() {
     let (request, run) = asked_with("# three\njust words");
-    run.stderr_has("model.cfg, line 4");
+    run.stderr_has("model.cfg:4");
     assert_eq!(request.json()["temperature"], json!(0.7));
 }
 
@@ -153,7 +153,7 @@ fn b6_a_value_of_the_wrong_type_is_warned_about_and_the_default_is_used() {
         ("sanitize_args=x", "sanitize_args"),
     ] {
         let (request, run) = asked_with(setting);
-        run.stderr_has("model.cfg, line 3").stderr_has(key);
+        run.stderr_has("model.cfg:3").stderr_has(key);
         let body = request.json();
         assert_eq!(body["stream"], true, "{setting}");
         assert_eq!(body["temperature"], json!(0.7), "{setting}");

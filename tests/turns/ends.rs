@@ -87,7 +87,7 @@ fn c10_an_empty_answer_is_asked_for_again_and_never_kept() {
 fn c10_after_three_empty_answers_the_run_ends_with_a_notice() {
     let server = Server::start((0..3).map(|_| Reply::stream().finish("stop").done()));
     let run = Cli::against(&server).prompt("x").run();
-    run.stderr_has("answered nothing").stderr_lacks("panicked");
+    run.stderr_has("empty").stderr_lacks("panicked");
     assert_eq!(server.finish().len(), 3);
 }
 
