@@ -154,9 +154,48 @@ impl Group {
         let _ = rustix::process::kill_process_group(self.0, signal);
     }
 
-    /// Whether there is nobody left that could be signalled. Unreaped processes still count.
+    /// Whether there is nobody left that runs. The leader counts until it has been waited for.
     pub(super) fn is_gone(self) -> bool {
-        rustix::process::test_kill_process_group(self.0).is_err()
+        let exists = rustix::process::test_kill_process_group(self.0).is_ok();
+        let has_leader = || rustix::process::test_kill_process(self.0).is_ok();
+        !exists || (!has_leader() && self.consists_of_zombies())
+    }
+
+    /// Whether what is left has ended and merely was not waited for: where nobody does that, as in
+    /// many containers, it stays for ever.
+    #[cfg(any(target_os = "linux", target_os = "android"))]
+    fn consists_of_zombies(self) -> bool {
+        let Ok(processes) = fs::read_dir("/proc") else {
+            return false;
+        };
+        let is_alive = |process: fs::DirEntry| {
+            let is_process = process
+                .file_name()
+                .as_encoded_bytes()
+                .iter()
+                .all(u8::is_ascii_digit);
+            is_process
+                && fs::read(process.path().join("stat"))
+                    .is_ok_and(|stat| self.has_living_member(&stat))
+        };
+        !processes.flatten().any(is_alive)
+    }
+
+    /// Whether `stat` is of a process of this group that runs: `PID (NAME) STATE PARENT GROUP …`.
+    #[cfg(any(target_os = "linux", target_os = "android"))]
+    fn has_living_member(self, stat: &[u8]) -> bool {
+        let text = String::from_utf8_lossy(stat);
+        let after_name = text.rsplit_once(')').map_or("", |(_, rest)| rest);
+        let mut fields = after_name.split_ascii_whitespace();
+        let state = fields.next();
+        let group = fields.nth(1).and_then(|group| group.parse::<i32>().ok());
+        group == Some(self.0.as_raw_nonzero().get()) && !matches!(state, Some("Z" | "X"))
+    }
+
+    /// Elsewhere the system's first process waits for everything.
+    #[cfg(not(any(target_os = "linux", target_os = "android")))]
+    fn consists_of_zombies(self) -> bool {
+        false
     }
 
     /// Forgets the leader if it has ended, without waiting. Only for when nobody waits for it.
@@ -202,4 +241,25 @@ fn quit_ends_the_program() -> io::Result<&'static AtomicBool> {
         .get()
         .map(Arc::as_ref)
         .ok_or_else(|| io::Error::other("the signal handler was not set up"))
+}
+
+#[cfg(test)]
+#[cfg(any(target_os = "linux", target_os = "android"))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_process_that_was_not_waited_for_does_not_count_as_running() {
+        let group = Group::led_by(77).unwrap();
+        for (stat, lives) in [
+            ("80 (sleep) S 1 77 77 0", true),
+            ("80 (sleep) Z 1 77 77 0", false),
+            ("80 (sleep) S 77 78 77 0", false),
+            ("80 (odd) Z 1 77) R 1 77 77 0", true),
+            ("80 (sleep", false),
+            ("", false),
+        ] {
+            assert_eq!(group.has_living_member(stat.as_bytes()), lives, "{stat}");
+        }
+    }
 }
