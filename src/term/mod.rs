@@ -6,9 +6,12 @@
 mod complete;
 mod decode;
 mod editor;
+mod history;
+mod history_file;
 mod keys;
 mod layout;
 mod paint;
+mod search;
 mod undo;
 
 use std::io::{self, BufRead, Write};
