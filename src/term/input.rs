@@ -1,0 +1,154 @@
+//! What comes in: keys, signals of the terminal, and calls from the application.
+//!
+//! Owns the reading end of the terminal. Reads only while it is asked to, so that what is typed
+//! between two prompts stays in the system's buffer; knows which keys came together, which tells a
+//! typed Enter from one inside a paste (SPEC F2).
+
+use std::collections::VecDeque;
+use std::time::{Duration, Instant};
+
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+
+use super::decode::Typed;
+use super::source::Source;
+
+/// Keys that come closer together were not typed by hand one by one.
+const BURST: Duration = Duration::from_millis(10);
+
+/// Something that happened.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Event {
+    /// Something was typed.
+    Typed(Typed),
+    /// The application has something to say.
+    Woken,
+    /// The terminal has another size.
+    Resized,
+    /// The program is to stop (Ctrl+Z).
+    Stop,
+    /// The program goes on after a stop.
+    Continued,
+    /// Ctrl+C as a signal.
+    Interrupted,
+    /// Ctrl+D, where the terminal edits the lines.
+    End,
+    /// The terminal vanished.
+    Gone,
+}
+
+/// What the terminal and the system bring, in order.
+pub(super) struct Input {
+    source: Source,
+    queue: VecDeque<Typed>,
+    /// What was typed before a question; it belongs to the prompt after it.
+    parked: VecDeque<Typed>,
+    /// When the last bytes came.
+    arrived: Instant,
+    /// Whether the key given out last came together with the one before it.
+    in_burst: bool,
+    /// Whether the next key begins something new, a while after the one before it.
+    fresh: bool,
+}
+
+impl Input {
+    pub(super) fn new(source: Source) -> Self {
+        Self {
+            source,
+            queue: VecDeque::new(),
+            parked: VecDeque::new(),
+            arrived: Instant::now(),
+            in_burst: false,
+            fresh: true,
+        }
+    }
+
+    /// Waits for the next event. Reads the terminal.
+    pub(super) fn next(&mut self) -> Event {
+        loop {
+            if let Some(event) = self.source.take_signal() {
+                return event;
+            }
+            if let Some(typed) = self.queue.pop_front() {
+                self.in_burst = !std::mem::take(&mut self.fresh);
+                return Event::Typed(typed);
+            }
+            if let Some(event) = self.fill(None) {
+                return event;
+            }
+        }
+    }
+
+    /// Waits for an event that is not typed. Leaves the terminal alone.
+    pub(super) fn next_signal(&mut self) -> Event {
+        loop {
+            if let Some(event) = self.source.take_signal() {
+                return event;
+            }
+            self.source.wait_for_signal();
+        }
+    }
+
+    /// Forgets a Ctrl+C that was meant for what is over now.
+    pub(super) fn forget_interrupt(&mut self) {
+        self.source.forget_interrupt();
+    }
+
+    /// Whether more is there to be taken in before anything needs to be drawn.
+    pub(super) fn is_pending(&mut self) -> bool {
+        !self.queue.is_empty() || self.source.is_readable(Duration::ZERO)
+    }
+
+    /// Whether the Enter that was given out last stands in the middle of something that came at once
+    /// (a paste, lines typed ahead) and is not the person's wish to submit.
+    pub(super) fn goes_on(&mut self) -> bool {
+        if self.queue.is_empty() && self.in_burst && self.source.is_readable(BURST) {
+            self.fill(Some(Duration::ZERO));
+        }
+        !self.queue.is_empty()
+    }
+
+    /// Sets aside what was typed so far, for [`Input::unpark`].
+    pub(super) fn park(&mut self) {
+        self.take_in();
+        self.parked.append(&mut self.queue);
+    }
+
+    /// Puts what was set aside back, in front.
+    pub(super) fn unpark(&mut self) {
+        self.parked.append(&mut self.queue);
+        std::mem::swap(&mut self.parked, &mut self.queue);
+    }
+
+    /// Reads what was typed while the terminal edited lines itself: its Enter is a line feed.
+    pub(super) fn take_in_lines(&mut self) {
+        let before = self.queue.len();
+        self.take_in();
+        let line_feed = KeyEvent::new(KeyCode::Char('j'), KeyModifiers::CONTROL);
+        let enter = KeyEvent::new(KeyCode::Enter, KeyModifiers::NONE);
+        for typed in self.queue.iter_mut().skip(before) {
+            if *typed == Typed::Key(line_feed) {
+                *typed = Typed::Key(enter);
+            }
+        }
+    }
+
+    /// Reads all that is there.
+    fn take_in(&mut self) {
+        while self.source.is_unfinished() || self.source.is_readable(Duration::ZERO) {
+            let patience = self.source.patience();
+            if self.fill(Some(patience)).is_some() {
+                return;
+            }
+        }
+    }
+
+    /// Reads once, waiting for it.
+    fn fill(&mut self, timeout: Option<Duration>) -> Option<Event> {
+        let event = self.source.read(&mut self.queue, timeout);
+        if self.arrived.elapsed() >= BURST {
+            self.fresh = true;
+        }
+        self.arrived = Instant::now();
+        event
+    }
+}

@@ -1,0 +1,315 @@
+//! The modes of the terminal, and giving it back.
+//!
+//! Owns the only copy of the modes that the terminal was found in. [`restore`] may come from any
+//! thread at any time (a signal, a panic); after it nothing here touches the terminal again.
+
+use std::io;
+use std::panic;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+const PASTE_ON: &str = "\x1b[?2004h";
+const PASTE_OFF: &str = "\x1b[?2004l";
+
+/// What the terminal does with what is typed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Mode {
+    /// As it was found: for other programs.
+    Found,
+    /// While nobody reads: nothing is echoed, everything is kept, Ctrl+C is a signal. Output is as
+    /// usual.
+    Quiet,
+    /// While a prompt is edited: every key comes as it is. Output is as usual.
+    Editing,
+}
+
+/// The terminal while it is ours.
+struct Held {
+    platform: platform::Found,
+    mode: Mode,
+    dumb: bool,
+    pasting: bool,
+    /// How many rows of a prompt are below the cursor, while one is on the screen.
+    below: Option<usize>,
+}
+
+static TERMINAL: Mutex<Option<Held>> = Mutex::new(None);
+
+fn terminal() -> MutexGuard<'static, Option<Held>> {
+    TERMINAL.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Takes the terminal over, in quiet mode. A dumb one gets no escape sequence and edits its lines
+/// itself.
+pub(super) fn take(dumb: bool) -> io::Result<()> {
+    let platform = platform::Found::read()?;
+    *terminal() = Some(Held {
+        platform,
+        mode: Mode::Found,
+        dumb,
+        pasting: false,
+        below: None,
+    });
+    enter(Mode::Quiet);
+    Ok(())
+}
+
+/// Changes the mode. From the background, where the system would stop us for it, this is only noted
+/// for [`reapply`].
+pub(super) fn enter(mode: Mode) {
+    if let Some(held) = terminal().as_mut() {
+        held.mode = mode;
+        if mode != Mode::Editing {
+            held.below = None;
+        }
+        held.apply();
+    }
+}
+
+/// Sets the mode again: after a stop the terminal may be in any. What another program runs in is not
+/// ours to set.
+pub(super) fn reapply() {
+    if let Some(held) = terminal().as_mut()
+        && held.mode != Mode::Found
+    {
+        held.pasting = false;
+        held.apply();
+    }
+}
+
+/// Notes how many rows of the prompt are below the cursor.
+pub(super) fn note_rows_below(rows: usize) {
+    if let Some(held) = terminal().as_mut() {
+        held.below = Some(rows);
+    }
+}
+
+/// Whether we may use the terminal now, or another job of the shell has it.
+pub(super) fn is_foreground() -> bool {
+    platform::is_foreground()
+}
+
+/// Gives the terminal back as it was found, with the cursor below what is on the screen. Harmless
+/// when there is nothing to give back, and from any thread; nothing is taken again afterwards.
+pub fn restore() {
+    if let Some(mut held) = terminal().take() {
+        if let Some(below) = held.below.take() {
+            platform::write_soon(&"\r\n".repeat(below + 1));
+        }
+        held.mode = Mode::Found;
+        held.apply();
+    }
+}
+
+/// Has a panic give the terminal back before it prints its text.
+pub fn install_panic_hook() {
+    let print = panic::take_hook();
+    panic::set_hook(Box::new(move |panic| {
+        restore();
+        print(panic);
+    }));
+}
+
+/// The terminal's columns and rows; 80 and 24 where it doesn't tell.
+pub fn size() -> (usize, usize) {
+    let (columns, rows) = platform::size().unwrap_or_default();
+    let known = |size: u16, default| if size == 0 { default } else { usize::from(size) };
+    (known(columns, 80), known(rows, 24))
+}
+
+/// Writes to the terminal, in one piece where it takes it. There is nobody to tell of a failure: a
+/// terminal that vanished is noticed by who reads from it.
+pub(super) fn write(text: &str) {
+    if terminal().is_some() {
+        platform::write(text.as_bytes());
+    }
+}
+
+/// Stops the program, as Ctrl+Z does. Returns at once; it goes on with a SIGCONT.
+#[cfg(unix)]
+pub(super) fn stop_ourselves() {
+    use rustix::process::{Signal, getpid, kill_process};
+    let _ = kill_process(getpid(), Signal::STOP);
+}
+
+/// Has the system stop us and whoever runs along with us (the script that started us).
+pub(super) fn stop_job() {
+    #[cfg(unix)]
+    {
+        use rustix::process::{Signal, kill_current_process_group};
+        let _ = kill_current_process_group(Signal::TSTP);
+    }
+}
+
+impl Held {
+    fn apply(&mut self) {
+        if !is_foreground() {
+            return;
+        }
+        let pasting = self.mode != Mode::Found && !self.dumb;
+        if self.mode == Mode::Found {
+            self.platform.let_output_go_on();
+        }
+        if pasting != self.pasting {
+            platform::write_soon(if pasting { PASTE_ON } else { PASTE_OFF });
+            self.pasting = pasting;
+        }
+        self.platform.set(self.mode, self.dumb);
+    }
+}
+
+#[cfg(unix)]
+mod platform {
+    use std::io;
+
+    use rustix::event::{PollFd, PollFlags, Timespec, poll};
+    use rustix::io::Errno;
+    use rustix::process::getpgrp;
+    use rustix::stdio::{stdin, stdout};
+    use rustix::termios::{
+        InputModes, LocalModes, OptionalActions, SpecialCodeIndex, Termios, tcgetattr, tcgetpgrp,
+        tcgetwinsize, tcsetattr,
+    };
+
+    use super::Mode;
+
+    /// What a control character is set to so that no key is it.
+    const NO_KEY: u8 = if cfg!(any(target_os = "linux", target_os = "android")) {
+        0
+    } else {
+        0xff
+    };
+
+    /// How long a terminal that takes no output is waited for, in milliseconds.
+    const PATIENCE: i64 = 100;
+
+    pub(super) struct Found(Termios);
+
+    impl Found {
+        pub(super) fn read() -> io::Result<Self> {
+            Ok(Self(tcgetattr(stdin())?))
+        }
+
+        /// Sets a mode; a failure means that the terminal is gone.
+        pub(super) fn set(&self, mode: Mode, dumb: bool) {
+            let mut modes = self.0.clone();
+            match mode {
+                Mode::Found => {}
+                Mode::Editing if dumb => {}
+                Mode::Quiet if dumb => {
+                    modes.local_modes.remove(LocalModes::ECHO | LocalModes::ECHONL);
+                    modes.local_modes.insert(LocalModes::NOFLSH);
+                }
+                Mode::Quiet => {
+                    take_keys_as_they_are(&mut modes);
+                    // Ctrl+C throws away what was typed before it otherwise.
+                    modes.local_modes.insert(LocalModes::ISIG | LocalModes::NOFLSH);
+                    // Ctrl+\ would end us with the terminal in this mode.
+                    modes.special_codes[SpecialCodeIndex::VQUIT] = NO_KEY;
+                }
+                Mode::Editing => {
+                    take_keys_as_they_are(&mut modes);
+                    modes.local_modes.remove(LocalModes::ISIG);
+                    modes.input_modes.remove(InputModes::IXON);
+                }
+            }
+            let _ = tcsetattr(stdin(), OptionalActions::Now, &modes);
+        }
+
+        /// Ends a stop by Ctrl+S, so that what is written last is not waited for.
+        pub(super) fn let_output_go_on(&self) {
+            let mut modes = self.0.clone();
+            modes.input_modes.remove(InputModes::IXON);
+            let _ = tcsetattr(stdin(), OptionalActions::Now, &modes);
+        }
+    }
+
+    /// No lines, no echo, Enter as it is typed (otherwise it would be Ctrl+J).
+    fn take_keys_as_they_are(modes: &mut Termios) {
+        modes.input_modes.remove(
+            InputModes::ICRNL | InputModes::INLCR | InputModes::IGNCR | InputModes::ISTRIP,
+        );
+        modes.local_modes.remove(
+            LocalModes::ECHO | LocalModes::ECHONL | LocalModes::ICANON | LocalModes::IEXTEN,
+        );
+        modes.special_codes[SpecialCodeIndex::VMIN] = 1;
+        modes.special_codes[SpecialCodeIndex::VTIME] = 0;
+    }
+
+    pub(super) fn is_foreground() -> bool {
+        // A terminal that is not our controlling one tells nothing and stops nobody.
+        tcgetpgrp(stdin()).map_or(true, |group| group == getpgrp())
+    }
+
+    pub(super) fn size() -> Option<(u16, u16)> {
+        let size = tcgetwinsize(stdout()).or_else(|_| tcgetwinsize(stdin())).ok()?;
+        Some((size.ws_col, size.ws_row))
+    }
+
+    pub(super) fn write(mut bytes: &[u8]) {
+        while !bytes.is_empty() {
+            match rustix::io::write(stdout(), bytes) {
+                Ok(written) => bytes = bytes.get(written..).unwrap_or_default(),
+                Err(Errno::INTR) => {}
+                Err(Errno::AGAIN) => {
+                    let _ = poll(&mut [PollFd::from_borrowed_fd(stdout(), PollFlags::OUT)], None);
+                }
+                Err(_) => return,
+            }
+        }
+    }
+
+    /// Writes if the terminal takes it within a moment.
+    pub(super) fn write_soon(text: &str) {
+        let patience = Timespec {
+            tv_sec: 0,
+            tv_nsec: PATIENCE * 1_000_000,
+        };
+        let mut terminal = [PollFd::from_borrowed_fd(stdout(), PollFlags::OUT)];
+        if poll(&mut terminal, Some(&patience)).is_ok_and(|ready| ready > 0) {
+            write(text.as_bytes());
+        }
+    }
+}
+
+#[cfg(not(unix))]
+mod platform {
+    use std::io::{self, Write};
+
+    use crossterm::terminal;
+
+    use super::Mode;
+
+    pub(super) struct Found;
+
+    impl Found {
+        pub(super) fn read() -> io::Result<Self> {
+            Ok(Self)
+        }
+
+        pub(super) fn set(&self, mode: Mode, dumb: bool) {
+            let _ = match mode {
+                Mode::Editing if !dumb => terminal::enable_raw_mode(),
+                _ => terminal::disable_raw_mode(),
+            };
+        }
+
+        pub(super) fn let_output_go_on(&self) {}
+    }
+
+    pub(super) fn is_foreground() -> bool {
+        true
+    }
+
+    pub(super) fn size() -> Option<(u16, u16)> {
+        terminal::size().ok()
+    }
+
+    pub(super) fn write(bytes: &[u8]) {
+        let mut out = io::stdout().lock();
+        let _ = out.write_all(bytes).and_then(|()| out.flush());
+    }
+
+    pub(super) fn write_soon(text: &str) {
+        write(text.as_bytes());
+    }
+}

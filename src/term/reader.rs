@@ -1,0 +1,442 @@
+//! Reads one text: from what is typed to the editor and on to the screen.
+//!
+//! Where the pure layers meet. Runs on the terminal's own thread; knows no application.
+
+use super::complete::{Completer, Completion, listed};
+use super::decode::Typed;
+use super::editor::{Edit, Editor, cleaned};
+use super::external;
+use super::history::{History, Walk};
+use super::input::{Event, Input};
+use super::keys::{Command, Keys};
+use super::mode::{self, Mode};
+use super::paint::{Painter, View};
+use super::search::Search;
+
+/// What is said to a Ctrl+C that has nothing to clear.
+const HOW_TO_LEAVE: &str = "(Ctrl+D leaves)";
+
+/// What a text is read for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// The next prompt: with the draft, the history and completion.
+    Prompt,
+    /// The answer to a question.
+    Question,
+}
+
+/// How reading ended.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum End {
+    /// With a text.
+    Submitted(String),
+    /// Ctrl+D at an empty line.
+    Closed,
+    /// Ctrl+C at a question.
+    Interrupted,
+    /// Nobody waits for it any more.
+    Unwanted,
+    /// The terminal vanished.
+    Gone,
+}
+
+/// How a terminal behaves, as far as it can't be asked.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Habits {
+    /// Whether remarks are dimmed.
+    pub(super) color: bool,
+    /// Whether rows that no longer fit after a change of size are broken, rather than cut.
+    pub(super) reflows: bool,
+    /// The command that edits a file.
+    pub(super) editor: Option<String>,
+}
+
+/// Reads texts, one after the other, with what is kept in between.
+pub(super) struct Reader {
+    pub(super) input: Input,
+    pub(super) history: History,
+    completer: Completer,
+    habits: Habits,
+    editor: Editor,
+}
+
+impl Reader {
+    pub(super) fn new(input: Input, history: History, completer: Completer, habits: Habits) -> Self {
+        Self {
+            input,
+            history,
+            completer,
+            habits,
+            editor: Editor::default(),
+        }
+    }
+
+    /// Reads the next prompt. A draft that was left behind is there again.
+    pub(super) fn prompt(&mut self, sign: &str, is_wanted: &dyn Fn() -> bool) -> End {
+        self.input.unpark();
+        self.read(sign, Kind::Prompt, is_wanted)
+    }
+
+    /// Reads the answer to a question. What was typed before is the next prompt's.
+    pub(super) fn question(&mut self, question: &str, is_wanted: &dyn Fn() -> bool) -> End {
+        self.input.park();
+        let draft = std::mem::take(&mut self.editor);
+        let end = self.read(question, Kind::Question, is_wanted);
+        self.editor = draft;
+        end
+    }
+
+    fn read(&mut self, sign: &str, kind: Kind, is_wanted: &dyn Fn() -> bool) -> End {
+        self.input.forget_interrupt();
+        mode::enter(Mode::Editing);
+        let walk = self.history.walk();
+        let mut reading = Reading {
+            painter: Painter::new(mode::size(), self.habits.color),
+            reader: self,
+            sign,
+            kind,
+            keys: Keys::default(),
+            walk,
+            untouched: false,
+            search: None,
+            tabs: 0,
+            below: Vec::new(),
+        };
+        let end = reading.until_end(is_wanted);
+        mode::enter(Mode::Quiet);
+        end
+    }
+}
+
+/// One text while it is read.
+struct Reading<'a> {
+    reader: &'a mut Reader,
+    sign: &'a str,
+    kind: Kind,
+    painter: Painter,
+    keys: Keys,
+    walk: Walk,
+    /// The text is an entry of the history as it was found: Up goes on to the one before it.
+    untouched: bool,
+    search: Option<Search>,
+    /// How often Tab was pressed in a row to no effect.
+    tabs: usize,
+    /// Remarks below the prompt, until the next key.
+    below: Vec<String>,
+}
+
+impl Reading<'_> {
+    fn until_end(&mut self, is_wanted: &dyn Fn() -> bool) -> End {
+        loop {
+            self.show();
+            let end = loop {
+                let end = self.take_event(is_wanted);
+                if end.is_some() || !self.reader.input.is_pending() {
+                    break end;
+                }
+            };
+            match end {
+                Some(End::Gone) => return End::Gone,
+                Some(end) => {
+                    self.leave();
+                    return end;
+                }
+                None => {}
+            }
+        }
+    }
+
+    fn take_event(&mut self, is_wanted: &dyn Fn() -> bool) -> Option<End> {
+        match self.reader.input.next() {
+            Event::Typed(typed) => self.take_typed(typed),
+            Event::Woken => (!is_wanted()).then_some(End::Unwanted),
+            Event::Resized => {
+                let mut out = String::new();
+                let reflows = self.reader.habits.reflows;
+                self.painter.resize(mode::size(), reflows, &mut out);
+                mode::write(&out);
+                None
+            }
+            Event::Stop => {
+                self.stop();
+                None
+            }
+            Event::Continued => {
+                mode::reapply();
+                self.begin_again();
+                None
+            }
+            Event::Interrupted => self.interrupt(),
+            Event::End | Event::Gone => Some(End::Gone),
+        }
+    }
+
+    fn take_typed(&mut self, typed: Typed) -> Option<End> {
+        self.below.clear();
+        let text = match typed {
+            Typed::Key(key) => {
+                let command = self.keys.command(key)?;
+                if command != Command::Complete {
+                    self.tabs = 0;
+                }
+                return match command {
+                    Command::Insert(c) => {
+                        self.type_text(&String::from(c));
+                        None
+                    }
+                    command => self.run(command),
+                };
+            }
+            Typed::Text(text) => text,
+            Typed::Paste(text) => {
+                self.paste(&cleaned(&text));
+                return None;
+            }
+        };
+        self.tabs = 0;
+        self.type_text(&text);
+        None
+    }
+
+    fn type_text(&mut self, text: &str) {
+        self.untouched = false;
+        match &mut self.search {
+            Some(search) => search.extend(self.reader.history.entries(), text),
+            None => self.reader.editor.type_text(text),
+        }
+    }
+
+    fn paste(&mut self, text: &str) {
+        self.tabs = 0;
+        self.untouched = false;
+        self.accept_hit();
+        self.reader.editor.insert(text);
+    }
+
+    fn run(&mut self, command: Command) -> Option<End> {
+        if self.search.is_some() && self.run_in_search(&command) {
+            return None;
+        }
+        let recalled = std::mem::take(&mut self.untouched);
+        match command {
+            Command::Edit(edit) => self.reader.editor.apply(edit),
+            Command::Insert(c) => self.type_text(&String::from(c)),
+            Command::Submit => return self.submit(),
+            Command::Up => self.go_up(recalled),
+            Command::Down => self.go_down(recalled),
+            Command::Complete => self.complete(),
+            Command::SearchOlder if self.kind == Kind::Prompt => {
+                self.search = Some(Search::default());
+            }
+            Command::SearchOlder | Command::SearchNewer | Command::Leave => self.untouched = recalled,
+            Command::Interrupt => return self.interrupt(),
+            Command::EndOrDelete if self.reader.editor.text().is_empty() => {
+                return Some(End::Closed);
+            }
+            Command::EndOrDelete => self.reader.editor.apply(Edit::DeleteForward),
+            Command::Suspend => {
+                self.untouched = recalled;
+                mode::stop_job();
+            }
+            Command::ClearScreen => {
+                self.untouched = recalled;
+                let mut out = String::new();
+                self.painter.clear_screen(&mut out);
+                mode::write(&out);
+            }
+            Command::OpenEditor => self.open_editor(),
+        }
+        None
+    }
+
+    /// Does what a command means within a search; false if it ends the search and means the same as
+    /// always.
+    fn run_in_search(&mut self, command: &Command) -> bool {
+        let Some(search) = &mut self.search else {
+            return false;
+        };
+        let entries = self.reader.history.entries();
+        match command {
+            Command::SearchOlder => search.older(entries),
+            Command::SearchNewer => search.newer(entries),
+            Command::Edit(Edit::DeleteBack) => search.shorten(entries),
+            Command::Leave | Command::Interrupt => self.search = None,
+            Command::Submit => self.accept_hit(),
+            _ => {
+                self.accept_hit();
+                return false;
+            }
+        }
+        true
+    }
+
+    /// Ends a search: what it found is on the line now.
+    fn accept_hit(&mut self) {
+        let Some(search) = self.search.take() else {
+            return;
+        };
+        if let Some((text, _)) = search.hit(self.reader.history.entries()) {
+            self.reader.editor.set_text(text);
+        }
+    }
+
+    fn submit(&mut self) -> Option<End> {
+        if self.reader.input.goes_on() {
+            // Part of a paste, or of lines typed ahead.
+            if !self.reader.editor.text().is_empty() {
+                self.reader.editor.insert("\n");
+            }
+            return None;
+        }
+        self.show_end();
+        provoked_panic(self.reader.editor.text());
+        Some(End::Submitted(self.reader.editor.take()))
+    }
+
+    fn interrupt(&mut self) -> Option<End> {
+        self.search = None;
+        if self.kind == Kind::Question {
+            return Some(End::Interrupted);
+        }
+        if self.reader.editor.text().is_empty() {
+            self.below = vec![HOW_TO_LEAVE.to_owned()];
+        }
+        self.reader.editor.set_text("");
+        self.walk = self.reader.history.walk();
+        None
+    }
+
+    fn go_up(&mut self, recalled: bool) {
+        if recalled || !self.reader.editor.line_up() {
+            let text = self.reader.editor.text();
+            let older = self.walk.older(&self.reader.history, text);
+            self.recall(older.map(str::to_owned), recalled);
+        }
+    }
+
+    fn go_down(&mut self, recalled: bool) {
+        if recalled || !self.reader.editor.line_down() {
+            let text = self.reader.editor.text();
+            let newer = self.walk.newer(&self.reader.history, text);
+            self.recall(newer.map(str::to_owned), recalled);
+        }
+    }
+
+    fn recall(&mut self, entry: Option<String>, recalled: bool) {
+        self.untouched = recalled || entry.is_some();
+        if let Some(entry) = entry.filter(|_| self.kind == Kind::Prompt) {
+            self.reader.editor.set_text(&entry);
+        }
+    }
+
+    fn complete(&mut self) {
+        if self.kind == Kind::Question {
+            return;
+        }
+        let (text, cursor) = (self.reader.editor.text(), self.reader.editor.cursor());
+        match self.reader.completer.complete(text, cursor) {
+            Completion::Nothing => {}
+            Completion::Replace(word, with) => {
+                self.tabs = 0;
+                self.reader.editor.replace(word, &with);
+            }
+            Completion::Choose(candidates) => {
+                self.tabs += 1;
+                if self.tabs > 1 {
+                    let (columns, rows) = mode::size();
+                    self.below = listed(&candidates, columns, (rows / 2).max(1));
+                }
+            }
+        }
+    }
+
+    fn open_editor(&mut self) {
+        self.leave();
+        mode::enter(Mode::Found);
+        let edited = external::edit(
+            self.reader.editor.text(),
+            self.reader.habits.editor.as_deref(),
+        );
+        mode::enter(Mode::Editing);
+        self.reader.input.take_in_lines();
+        match edited {
+            Ok(text) => self.reader.editor.set_text(&cleaned(&text)),
+            Err(reason) => self.below = vec![reason],
+        }
+        self.begin_again();
+    }
+
+    /// Ctrl+Z, and back.
+    fn stop(&mut self) {
+        self.leave();
+        mode::enter(Mode::Found);
+        self.reader.input.stop_and_wait();
+        mode::enter(Mode::Editing);
+        self.begin_again();
+    }
+
+    /// Shows the prompt anew, at the size of now.
+    fn begin_again(&mut self) {
+        self.painter = Painter::new(mode::size(), self.reader.habits.color);
+    }
+
+    fn show(&mut self) {
+        let cursor = self.reader.editor.cursor();
+        self.paint(cursor);
+    }
+
+    /// Shows the text with the cursor at its end and nothing below, to be left behind.
+    fn show_end(&mut self) {
+        self.below.clear();
+        self.search = None;
+        self.paint(self.reader.editor.text().len());
+    }
+
+    /// Leaves the prompt on the screen and goes below it.
+    fn leave(&mut self) {
+        self.show_end();
+        let mut out = String::new();
+        self.painter.finish(&mut out);
+        mode::write(&out);
+    }
+
+    fn paint(&mut self, cursor: usize) {
+        let changed = self.reader.editor.take_changed();
+        let mut out = String::new();
+        match &self.search {
+            Some(search) => {
+                let hit = search.hit(self.reader.history.entries());
+                let (text, cursor) = hit.unwrap_or((self.reader.editor.text(), cursor));
+                let sign = search.sign();
+                let view = View {
+                    sign: &sign,
+                    text,
+                    changed: Some(0),
+                    cursor,
+                    below: &self.below,
+                };
+                self.painter.refresh(&view, &mut out);
+            }
+            None => {
+                let view = View {
+                    sign: self.sign,
+                    text: self.reader.editor.text(),
+                    changed,
+                    cursor,
+                    below: &self.below,
+                };
+                self.painter.refresh(&view, &mut out);
+            }
+        }
+        mode::write(&out);
+        mode::note_rows_below(self.painter.rows_below());
+    }
+}
+
+/// Lets a test see what a panic does to the terminal: in a debug build, a text that is the value of
+/// `BANTAM_TEST_PANIC` is one.
+fn provoked_panic(text: &str) {
+    if cfg!(debug_assertions) && std::env::var("BANTAM_TEST_PANIC").is_ok_and(|set| set == text) {
+        panic!("provoked by a test");
+    }
+}
