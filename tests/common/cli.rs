@@ -6,11 +6,10 @@
 
 use std::ffi::{OsStr, OsString};
 use std::fs;
-use std::io::{Read, Write};
+use std::io::Write;
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::{Child, ChildStdin, Command, Stdio};
-use std::sync::{Arc, Condvar, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -18,8 +17,10 @@ use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 
 use super::DEADLINE;
+use super::capture::Captured;
 pub(crate) use super::output::Output;
 use super::output::shown;
+use super::process::wait_until;
 use super::server::Server;
 
 /// The name of the file that [`Cli::prompt`] writes.
@@ -373,108 +374,5 @@ impl Drop for Running {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
-    }
-}
-
-/// Polls until the condition holds; false when the time is up.
-pub(crate) fn wait_until(ends_before: Instant, mut condition: impl FnMut() -> bool) -> bool {
-    loop {
-        if condition() {
-            return true;
-        }
-        if Instant::now() > ends_before {
-            return false;
-        }
-        thread::sleep(Duration::from_millis(2));
-    }
-}
-
-/// What a stream of the program has brought so far, read by a thread of its own.
-struct Captured(Arc<(Mutex<Stream>, Condvar)>);
-
-#[derive(Default)]
-struct Stream {
-    bytes: Vec<u8>,
-    ended: bool,
-}
-
-impl Captured {
-    fn of(mut source: impl Read + Send + 'static, lines: Option<usize>) -> Self {
-        let shared = Arc::new((Mutex::new(Stream::default()), Condvar::new()));
-        let for_thread = Arc::clone(&shared);
-        thread::spawn(move || {
-            let mut buffer = vec![0; 65_536];
-            // Who reads lines like `head` must not read beyond them.
-            let size = if lines.is_some() { 1 } else { buffer.len() };
-            let mut enough = false;
-            while !enough {
-                let count = source.read(&mut buffer[..size]).unwrap_or(0);
-                let mut stream = for_thread.0.lock().unwrap();
-                stream.bytes.extend_from_slice(&buffer[..count]);
-                let newlines = || stream.bytes.split(|byte| *byte == b'\n').count() - 1;
-                enough = count == 0 || lines.is_some_and(|lines| newlines() >= lines);
-                for_thread.1.notify_all();
-            }
-            drop(source);
-            for_thread.0.lock().unwrap().ended = true;
-            for_thread.1.notify_all();
-        });
-        Self(shared)
-    }
-
-    fn text(&self) -> String {
-        String::from_utf8_lossy(&self.0.0.lock().unwrap().bytes).into_owned()
-    }
-
-    /// Waits until the text is there; false when the time or the stream is at its end without.
-    fn wait_for(&self, text: &str, ends_before: Instant) -> bool {
-        let found = |stream: &Stream| String::from_utf8_lossy(&stream.bytes).contains(text);
-        self.wait(ends_before, |stream| stream.ended || found(stream));
-        found(&self.0.0.lock().unwrap())
-    }
-
-    fn wait_for_end(&self, ends_before: Instant) -> bool {
-        self.wait(ends_before, |stream| stream.ended)
-    }
-
-    fn wait(&self, ends_before: Instant, condition: impl Fn(&Stream) -> bool) -> bool {
-        let rest = ends_before.saturating_duration_since(Instant::now());
-        let stream = self.0.0.lock().unwrap();
-        let (stream, _) = self
-            .0
-            .1
-            .wait_timeout_while(stream, rest, |stream| !condition(stream))
-            .unwrap();
-        condition(&stream)
-    }
-}
-
-/// Whether a process with this id is there (and no zombie).
-pub(crate) fn is_running(pid: u32) -> bool {
-    let state = if Path::new("/proc/self/stat").exists() {
-        let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-        let after_name = stat.rfind(')').map_or("", |at| &stat[at + 1..]);
-        after_name.trim().to_owned()
-    } else {
-        let told = Command::new("ps")
-            .args(["-o", "stat=", "-p", &pid.to_string()])
-            .output()
-            .expect("ps runs");
-        String::from_utf8_lossy(&told.stdout).trim().to_owned()
-    };
-    !state.is_empty() && !state.starts_with('Z')
-}
-
-/// Waits until the process is gone.
-#[track_caller]
-pub(crate) fn wait_for_end_of(pid: u32) {
-    let gone = wait_until(Instant::now() + DEADLINE, || !is_running(pid));
-    assert!(gone, "process {pid} still runs");
-}
-
-/// Ends a process that a test left behind on purpose.
-pub(crate) fn end(pid: u32) {
-    if let Some(pid) = i32::try_from(pid).ok().and_then(Pid::from_raw) {
-        let _ = kill_process(pid, Signal::KILL);
     }
 }

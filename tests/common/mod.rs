@@ -11,9 +11,13 @@
 
 use std::time::Duration;
 
+pub(crate) mod capture;
+pub(crate) mod chat;
 pub(crate) mod cli;
+pub(crate) mod gate;
 pub(crate) mod model;
 pub(crate) mod output;
+pub(crate) mod process;
 pub(crate) mod proxy;
 pub(crate) mod reply;
 pub(crate) mod request;

@@ -19,7 +19,8 @@ use std::time::Instant;
 use serde_json::json;
 
 use super::DEADLINE;
-pub(crate) use super::reply::{Gate, Reply};
+pub(crate) use super::gate::Gate;
+pub(crate) use super::reply::Reply;
 pub(crate) use super::request::Request;
 use super::request::{Exemptions, check_messages, check_stability};
 

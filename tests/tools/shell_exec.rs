@@ -7,7 +7,8 @@ use std::time::Instant;
 use serde_json::{Value, json};
 
 use super::{AT_ONCE, call_in, shell, shell_in};
-use crate::common::cli::{Cli, end, is_running, wait_for_end_of};
+use crate::common::cli::Cli;
+use crate::common::process::{end, is_running, wait_for_end_of};
 use crate::common::server::{Reply, Server};
 
 #[test]

@@ -4,7 +4,8 @@ use rustix::process::Signal;
 use serde_json::json;
 
 use super::saved_messages;
-use crate::common::cli::{Cli, Running, wait_for_end_of};
+use crate::common::cli::{Cli, Running};
+use crate::common::process::wait_for_end_of;
 use crate::common::server::{Gate, Reply, Server};
 
 /// A run of one prompt that is in the middle of a shell command, and that command's process id.
