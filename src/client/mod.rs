@@ -9,6 +9,8 @@ mod ladder;
 mod models;
 mod network;
 mod retry;
+#[cfg(test)]
+mod tests;
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -104,3 +104,132 @@ impl Failure {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use reqwest::header::HeaderValue;
+
+    use super::*;
+    use crate::error::ApiErrorKind;
+    use crate::wire::Refusal;
+
+    #[test]
+    fn c3_the_delays_are_the_fibonacci_numbers() {
+        let seconds: Vec<u64> = BACKOFF.iter().map(Duration::as_secs).collect();
+        assert_eq!(seconds, [1, 1, 2, 3, 5, 8, 13, 21, 34]);
+    }
+
+    fn refused(status: u16, wait: Option<u64>, body: &str) -> Failure {
+        Failure::Refused(Refusal::from_answer(
+            status,
+            wait.map(Duration::from_secs),
+            body,
+        ))
+    }
+
+    #[test]
+    fn c3_a_longer_wait_replaces_the_delay() {
+        let delay = |failure, retries| decide(failure, retries, BACKOFF).unwrap().delay.as_secs();
+        assert_eq!(delay(refused(503, None, ""), 0), 1);
+        assert_eq!(delay(refused(503, None, ""), 8), 34);
+        assert_eq!(delay(refused(429, Some(7), ""), 0), 7);
+        assert_eq!(delay(refused(429, Some(7), ""), 8), 34);
+        assert_eq!(delay(refused(429, Some(120), ""), 0), 120);
+        assert_eq!(
+            delay(refused(429, None, r#"{"error":"try again in 9s"}"#), 0),
+            9
+        );
+        let broken = Failure::Broken {
+            reason: "r".into(),
+            hint: None,
+        };
+        assert_eq!(
+            decide(broken, 2, BACKOFF).unwrap(),
+            Retry {
+                delay: Duration::from_secs(2),
+                reason: "r".into()
+            }
+        );
+    }
+
+    #[test]
+    fn c3_a_wait_over_two_minutes_ends_the_run_with_the_time_named() {
+        for (seconds, named) in [
+            (121, "2 min 1 s"),
+            (180, "3 min"),
+            (43_200, "12 h"),
+            (43_260, "12 h 1 min"),
+        ] {
+            let error = decide(refused(429, Some(seconds), ""), 0, BACKOFF).unwrap_err();
+            assert!(matches!(error, Error::Api(_)));
+            assert!(error.to_string().contains(named), "{error}");
+        }
+    }
+
+    #[test]
+    fn c3_after_nine_retries_it_is_an_error() {
+        let error = decide(refused(503, None, r#"{"error":"busy"}"#), 9, BACKOFF).unwrap_err();
+        assert_eq!(error.to_string(), "HTTP 503: busy (after 9 retries)");
+        let hint = Some("h".to_owned());
+        let broken = Failure::Broken {
+            reason: "r".into(),
+            hint,
+        };
+        let error = decide(broken, 9, BACKOFF).unwrap_err();
+        assert_eq!(
+            (error.to_string().as_str(), error.hint()),
+            ("r (after 9 retries)", Some("h"))
+        );
+    }
+
+    #[test]
+    fn c3_what_is_final_is_final_at_once() {
+        for status in [400, 401, 402, 403, 404, 405, 409, 413, 422] {
+            let error = decide(refused(status, Some(1), ""), 0, BACKOFF).unwrap_err();
+            assert!(matches!(error, Error::Api(_)), "{status}");
+        }
+        let quota = refused(429, Some(1), r#"{"error":{"code":"insufficient_quota"}}"#);
+        match decide(quota, 0, BACKOFF).unwrap_err() {
+            Error::Api(error) => assert_eq!(error.kind, ApiErrorKind::Quota),
+            other => panic!("{other:?}"),
+        }
+        for failure in [
+            Failure::Cancelled,
+            Failure::Foreign("f".into()),
+            Failure::Fatal {
+                reason: "f".into(),
+                hint: None,
+            },
+            Failure::Config(Error::Cancelled),
+        ] {
+            assert!(decide(failure, 0, BACKOFF).is_err());
+        }
+    }
+
+    #[test]
+    fn c3_headers_name_the_wait_in_several_ways() {
+        let now = SystemTime::UNIX_EPOCH + Duration::from_secs(1_000_000_000);
+        let date = |ahead: u64| httpdate::fmt_http_date(now + Duration::from_secs(ahead));
+        for (name, value, millis) in [
+            ("retry-after", "7", Some(7_000)),
+            ("retry-after", "1.5", Some(1_500)),
+            ("retry-after", &*date(20), Some(20_000)),
+            ("retry-after", "Sun, 09 Sep 2001 01:46:30 GMT", None),
+            ("retry-after", "-5", None),
+            ("retry-after", "soon", None),
+            ("retry-after", "nan", None),
+            ("retry-after", "1e300", None),
+            ("retry-after-ms", "250", Some(250)),
+            ("retry-after-ms", "x", None),
+            ("x-other", "7", None),
+        ] {
+            let mut headers = HeaderMap::new();
+            headers.insert(name, HeaderValue::from_str(value).unwrap());
+            assert_eq!(
+                named_in(&headers, now),
+                millis.map(Duration::from_millis),
+                "{name}: {value}"
+            );
+        }
+    }
+}
