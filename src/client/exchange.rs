@@ -1,29 +1,23 @@
 //! One request and its answer: headers, time limits, and what went wrong in words.
 
-use std::error::Error as StdError;
-use std::io;
 use std::pin::pin;
-use std::sync::Arc;
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, SystemTime};
 
-use reqwest::header::{
-    AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, LOCATION, USER_AGENT,
-};
-use reqwest::{Method, Response, Url};
+use reqwest::header::LOCATION;
+use reqwest::{Response, Url};
 use tokio::time::{Instant, sleep_until, timeout_at};
 use tokio_util::sync::CancellationToken;
 
-use super::network::{Network, endpoint_url, is_loopback, shown};
+use super::failure::{Failure, cause, connection_failure, host};
+use super::network::{Network, endpoint_url};
 use super::{Settings, retry};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::event::{Event, Sink};
 use crate::model::Reply;
-use crate::wire::{Decoder, Fault, Refusal, Stage};
+use crate::wire::{Decoder, Refusal, Stage};
 
-/// What we call ourselves (SPEC C1).
-const AGENT: &str = "Mozilla/5.0 (compatible; Bantam/1.0)";
 /// The most that connecting may take.
 const CONNECT_LIMIT: Duration = Duration::from_secs(30);
 /// In place of a time limit of none.
@@ -36,29 +30,6 @@ const USAGE_GRACE: Duration = Duration::from_secs(2);
 const UNSHOWN_LIMIT: usize = 16 << 10;
 /// How much of the body of an error is read.
 const ERROR_LIMIT: usize = 1 << 20;
-
-/// Why an exchange brought no reply.
-#[derive(Debug)]
-pub(super) enum Failure {
-    /// The person interrupted it, or nobody can see the output any more.
-    Cancelled,
-    /// The server says that it failed, or refuses.
-    Refused(Refusal),
-    /// The network or the server failed in a way that may pass.
-    Broken {
-        reason: String,
-        hint: Option<String>,
-    },
-    /// The network failed in a way that will not pass.
-    Fatal {
-        reason: String,
-        hint: Option<String>,
-    },
-    /// The answer is no answer of an API.
-    Foreign(String),
-    /// The request cannot even be made.
-    Config(Error),
-}
 
 type Outcome<T> = std::result::Result<T, Failure>;
 
@@ -151,7 +122,7 @@ impl Connection {
         let mut may_replace = true;
         loop {
             let Some(request) = request.try_clone() else {
-                return Err(broken("the request cannot be repeated".into()));
+                return Err(Failure::broken("the request cannot be repeated".into()));
             };
             let url = request.url().clone();
             let sending = client.execute(request);
@@ -163,7 +134,7 @@ impl Connection {
             };
             let error = match outcome {
                 Err(_) => {
-                    return Err(broken(format!(
+                    return Err(Failure::broken(format!(
                         "no answer from {} within {}",
                         host(&url),
                         seconds(self.timeout)
@@ -249,7 +220,7 @@ impl Connection {
                     if stage != Stage::Open {
                         return Ok(());
                     }
-                    return Err(broken(format!("nothing came for {}", seconds(self.timeout))));
+                    return Err(Failure::broken(format!("nothing came for {}", seconds(self.timeout))));
                 }
             };
             let bytes = match chunk {
@@ -260,7 +231,10 @@ impl Connection {
                 }
                 Err(_) if stage != Stage::Open => return Ok(()),
                 Err(error) => {
-                    return Err(broken(format!("the answer broke off: {}", cause(&error))));
+                    return Err(Failure::broken(format!(
+                        "the answer broke off: {}",
+                        cause(&error)
+                    )));
                 }
             };
             if !std::mem::replace(&mut started, true) {
@@ -313,9 +287,9 @@ impl Connection {
                     break;
                 }
                 Ok(Err(_)) | Err(_) if !body.is_empty() => break,
-                Ok(Err(error)) => return Err(broken(cause(&error))),
+                Ok(Err(error)) => return Err(Failure::broken(cause(&error))),
                 Err(_) => {
-                    return Err(broken(format!(
+                    return Err(Failure::broken(format!(
                         "nothing came for {}",
                         seconds(self.timeout)
                     )));
@@ -327,10 +301,6 @@ impl Connection {
     }
 }
 
-fn broken(reason: String) -> Failure {
-    Failure::Broken { reason, hint: None }
-}
-
 /// Shows what came, and ends it all where nobody looks any more.
 fn show(sink: &mut dyn Sink) -> Outcome<()> {
     sink.flush();
@@ -338,115 +308,6 @@ fn show(sink: &mut dyn Sink) -> Outcome<()> {
         return Err(Failure::Cancelled);
     }
     Ok(())
-}
-
-impl From<Fault> for Failure {
-    fn from(fault: Fault) -> Self {
-        match fault {
-            Fault::Refused(refusal) => Self::Refused(refusal),
-            Fault::Incomplete(reason) => Self::Broken { reason, hint: None },
-            Fault::Foreign(message) => Self::Foreign(message),
-        }
-    }
-}
-
-/// The request, once for all its attempts.
-pub(super) fn request(
-    method: Method,
-    url: Url,
-    settings: &Settings,
-    body: Option<Vec<u8>>,
-) -> Result<reqwest::Request> {
-    let mut request = reqwest::Request::new(method, url);
-    *request.headers_mut() = headers(settings)?;
-    *request.body_mut() = body.map(reqwest::Body::from);
-    Ok(request)
-}
-
-fn headers(settings: &Settings) -> Result<HeaderMap> {
-    let mut headers = HeaderMap::new();
-    headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-    headers.insert(USER_AGENT, HeaderValue::from_static(AGENT));
-    if let Some(key) = settings.api_key.as_deref().filter(|key| !key.is_empty()) {
-        let mut value = HeaderValue::from_str(&format!("Bearer {key}"))
-            .map_err(|_| bad_header("api_key has characters that a key cannot have"))?;
-        value.set_sensitive(true);
-        headers.insert(AUTHORIZATION, value);
-    }
-    for (name, value) in &settings.headers {
-        let key = HeaderName::from_bytes(name.as_bytes())
-            .map_err(|_| bad_header(&format!("header.{name} is no name of a header")))?;
-        let mut value = HeaderValue::from_bytes(value.as_bytes()).map_err(|_| {
-            bad_header(&format!(
-                "header.{name} has a value that a header cannot have"
-            ))
-        })?;
-        value.set_sensitive(true);
-        headers.insert(key, value);
-    }
-    Ok(headers)
-}
-
-fn bad_header(message: &str) -> Error {
-    Error::Config {
-        message: message.into(),
-        hint: None,
-    }
-}
-
-/// Why no answer came, and what helps.
-fn connection_failure(error: &reqwest::Error, url: &Url) -> Failure {
-    let host = host(url);
-    let cause = cause(error);
-    if cause.contains("certificate") || cause.contains("UnknownIssuer") {
-        return Failure::Fatal {
-            reason: format!("the certificate of {host} is not trusted: {cause}"),
-            hint: Some("SSL_CERT_FILE and SSL_CERT_DIR name further certificates to trust".into()),
-        };
-    }
-    if !error.is_connect() {
-        let reason = format!("{host} closed the connection without an answer: {cause}");
-        return Failure::Broken { reason, hint: None };
-    }
-    let refused = is_refused(error);
-    let hint =
-        (refused && is_loopback(url)).then(|| format!("is the server at {} running?", shown(url)));
-    let reason = if error.is_timeout() {
-        format!("connecting to {host} takes too long")
-    } else {
-        format!("cannot connect to {host}: {cause}")
-    };
-    Failure::Broken { reason, hint }
-}
-
-/// The innermost reason of an error.
-fn cause(error: &reqwest::Error) -> String {
-    let mut cause: &dyn StdError = error;
-    while let Some(source) = cause.source() {
-        cause = source;
-    }
-    cause.to_string()
-}
-
-fn is_refused(error: &reqwest::Error) -> bool {
-    let mut cause: Option<&dyn StdError> = Some(error);
-    while let Some(error) = cause {
-        let io = error.downcast_ref::<io::Error>();
-        if io.is_some_and(|io| io.kind() == io::ErrorKind::ConnectionRefused) {
-            return true;
-        }
-        cause = error.source();
-    }
-    false
-}
-
-/// The host and port of an address, as people write them.
-fn host(url: &Url) -> String {
-    let host = url.host_str().unwrap_or_default();
-    match url.port() {
-        Some(port) => format!("{host}:{port}"),
-        None => host.to_owned(),
-    }
 }
 
 fn seconds(duration: Duration) -> String {

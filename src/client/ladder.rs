@@ -4,7 +4,7 @@
 
 use serde_json::Value;
 
-use super::exchange::Failure;
+use super::failure::Failure;
 use crate::error::ApiErrorKind;
 use crate::message::Message;
 use crate::wire::{Dialect, EXTRAS, Extras, NoText, Question, Refusal, has_word};

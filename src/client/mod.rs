@@ -5,9 +5,11 @@
 //! into replies.
 
 mod exchange;
+mod failure;
 mod ladder;
 mod models;
 mod network;
+mod request;
 mod retry;
 #[cfg(test)]
 mod tests;
@@ -25,7 +27,8 @@ use crate::event::{Event, Sink};
 use crate::model::{BoxFuture, Model, Reply, Request};
 use crate::wire::{ChatCompletions, Dialect, Question, Wire, stated_limit};
 
-use exchange::{Connection, Failure};
+use exchange::Connection;
+use failure::Failure;
 
 pub use network::Network;
 pub use retry::BACKOFF;
@@ -192,7 +195,7 @@ impl Client {
         let url = network::below(&self.connection.url()?, self.wire.path());
         Ok(Body {
             size: bytes.len(),
-            request: exchange::request(Method::POST, url, &self.settings, Some(bytes))?,
+            request: request::request(Method::POST, url, &self.settings, Some(bytes))?,
         })
     }
 
@@ -313,7 +316,7 @@ async fn get(
     url: reqwest::Url,
     cancel: &CancellationToken,
 ) -> std::result::Result<Value, Failure> {
-    let request = exchange::request(Method::GET, url, settings, None).map_err(Failure::Config)?;
+    let request = request::request(Method::GET, url, settings, None).map_err(Failure::Config)?;
     let text = connection.text(&request, LIST_LIMIT, cancel).await?;
     serde_json::from_str(&text).map_err(|_| {
         Failure::Foreign("the endpoint answered with something that is no JSON".into())

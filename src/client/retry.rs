@@ -4,8 +4,8 @@ use std::time::{Duration, SystemTime};
 
 use reqwest::header::{HeaderMap, RETRY_AFTER};
 
-use super::exchange::Failure;
-use crate::error::{Error, Result};
+use super::failure::Failure;
+use crate::error::Result;
 
 /// The delays before the retries, one each.
 pub const BACKOFF: &[Duration] = &[
@@ -81,36 +81,12 @@ fn spelt(duration: Duration) -> String {
     }
 }
 
-impl Failure {
-    /// The error that ends the run, with a note about why it is not tried again.
-    pub(super) fn into_error(self, note: Option<String>) -> Error {
-        let noted = |message: String| match note {
-            Some(note) => format!("{message} ({note})"),
-            None => message,
-        };
-        match self {
-            Self::Cancelled => Error::Cancelled,
-            Self::Refused(refusal) => {
-                let mut error = refusal.error;
-                error.message = noted(error.message);
-                Error::Api(error)
-            }
-            Self::Broken { reason, hint } | Self::Fatal { reason, hint } => Error::Transport {
-                message: noted(reason),
-                hint,
-            },
-            Self::Foreign(message) => Error::BadReply(message),
-            Self::Config(error) => error,
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use reqwest::header::HeaderValue;
 
     use super::*;
-    use crate::error::ApiErrorKind;
+    use crate::error::{ApiErrorKind, Error};
     use crate::wire::Refusal;
 
     #[test]

@@ -451,9 +451,8 @@ mod tests {
 
     /// A stream of events with these data.
     fn stream(data: &[&str]) -> String {
-        data.iter()
-            .map(|data| format!("data: {data}\n\n"))
-            .collect()
+        let events = data.iter().map(|data| format!("data: {data}\n\n"));
+        events.collect::<Vec<_>>().concat()
     }
 
     fn reply(body: &str) -> Reply {

@@ -15,6 +15,7 @@ mod reasoning;
 mod sse;
 mod think;
 mod tokens;
+mod verdict;
 mod waits;
 
 use serde_json::{Map, Value, json};
