@@ -221,7 +221,7 @@ fn character(bytes: &[u8]) -> Step {
 
 fn after_escape(bytes: &[u8]) -> Step {
     match bytes {
-        [] | [ESC] | [b'[' | b'O' | b']' | b'P' | b'_' | b'^'] => Step::Incomplete,
+        [] | [ESC | b'[' | b'O' | b']' | b'P' | b'_' | b'^'] => Step::Incomplete,
         [ESC, rest @ ..] => after_escape(rest).shifted(1).with_alt(),
         [b'[', rest @ ..] => control_sequence(rest).shifted(1),
         [b'O', rest @ ..] => single_shift(rest).shifted(1),

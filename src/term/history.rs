@@ -45,8 +45,19 @@ impl History {
         Some(without_file(&error))
     }
 
-    /// Adds an entry in memory only; false if it is the last one already.
-    pub(super) fn remember(&mut self, entry: &str) -> bool {
+    /// Makes a text the newest entry, in memory only: it came to nothing.
+    pub(super) fn recall(&mut self, text: &str) {
+        if self
+            .entries
+            .last()
+            .is_none_or(|last| last.trim() != text.trim())
+        {
+            self.remember(text);
+        }
+    }
+
+    /// Adds an entry in memory; false if it is the last one already.
+    fn remember(&mut self, entry: &str) -> bool {
         if self.entries.last().is_some_and(|last| last == entry) {
             return false;
         }
@@ -111,6 +122,11 @@ impl Walk {
             Some(changed) => Some(changed),
             None => history.entries.get(at).map(String::as_str),
         }
+    }
+
+    /// Whether it stands at an entry of the history, rather than at the draft.
+    pub(super) fn is_at_entry(&self, history: &History) -> bool {
+        self.at < history.entries.len()
     }
 }
 

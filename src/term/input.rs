@@ -24,9 +24,7 @@ pub(super) enum Event {
     Woken,
     /// The terminal has another size.
     Resized,
-    /// The program is to stop (Ctrl+Z).
-    Stop,
-    /// The program goes on after a stop.
+    /// The terminal is ours again after the program was stopped.
     Continued,
     /// Ctrl+C as a signal.
     Interrupted,
@@ -65,7 +63,7 @@ impl Input {
     /// Waits for the next event. Reads the terminal.
     pub(super) fn next(&mut self) -> Event {
         loop {
-            if let Some(event) = self.source.take_signal() {
+            if let Some(event) = self.source.take_flag() {
                 return event;
             }
             if let Some(typed) = self.queue.pop_front() {
@@ -78,30 +76,21 @@ impl Input {
         }
     }
 
-    /// Waits for an event that is not typed. Leaves the terminal alone.
-    pub(super) fn next_signal(&mut self) -> Event {
-        loop {
-            if let Some(event) = self.source.take_signal() {
-                return event;
-            }
-            self.source.wait_for_signal();
-        }
-    }
-
-    /// Forgets a Ctrl+C that was meant for what is over now.
-    pub(super) fn forget_interrupt(&mut self) {
-        self.source.forget_interrupt();
+    /// Forgets what is over now, but not what was typed: a Ctrl+C at a run, a size that is asked for
+    /// anyway.
+    pub(super) fn forget_flags(&mut self) {
+        self.source.forget_flags();
     }
 
     /// Whether more is there to be taken in before anything needs to be drawn.
     pub(super) fn is_pending(&mut self) -> bool {
-        !self.queue.is_empty() || self.source.is_readable(Duration::ZERO)
+        !self.queue.is_empty() || Source::is_readable(Duration::ZERO)
     }
 
     /// Whether the Enter that was given out last stands in the middle of something that came at once
     /// (a paste, lines typed ahead) and is not the person's wish to submit.
     pub(super) fn goes_on(&mut self) -> bool {
-        if self.queue.is_empty() && self.in_burst && self.source.is_readable(BURST) {
+        if self.queue.is_empty() && self.in_burst && Source::is_readable(BURST) {
             self.fill(Some(Duration::ZERO));
         }
         !self.queue.is_empty()
@@ -134,7 +123,7 @@ impl Input {
 
     /// Reads all that is there.
     fn take_in(&mut self) {
-        while self.source.is_unfinished() || self.source.is_readable(Duration::ZERO) {
+        while self.source.is_unfinished() || Source::is_readable(Duration::ZERO) {
             let patience = self.source.patience();
             if self.fill(Some(patience)).is_some() {
                 return;

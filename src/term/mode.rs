@@ -1,11 +1,13 @@
 //! The modes of the terminal, and giving it back.
 //!
 //! Owns the only copy of the modes that the terminal was found in. [`restore`] may come from any
-//! thread at any time (a signal, a panic); after it nothing here touches the terminal again.
+//! thread at any time (a signal, a panic); until a [`resume`] nothing here touches the terminal then.
 
 use std::io;
 use std::panic;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, Once, PoisonError};
+
+use super::source::Waker;
 
 const PASTE_ON: &str = "\x1b[?2004h";
 const PASTE_OFF: &str = "\x1b[?2004l";
@@ -27,9 +29,13 @@ struct Held {
     platform: platform::Found,
     mode: Mode,
     dumb: bool,
+    /// Given back for the time being: the mode is only noted.
+    given_back: bool,
     pasting: bool,
     /// How many rows of a prompt are below the cursor, while one is on the screen.
     below: Option<usize>,
+    /// Tells whoever edits that the terminal was out of our hands.
+    waker: Waker,
 }
 
 static TERMINAL: Mutex<Option<Held>> = Mutex::new(None);
@@ -39,39 +45,35 @@ fn terminal() -> MutexGuard<'static, Option<Held>> {
 }
 
 /// Takes the terminal over, in quiet mode. A dumb one gets no escape sequence and edits its lines
-/// itself.
-pub(super) fn take(dumb: bool) -> io::Result<()> {
+/// itself. A panic gives it back before it prints its text.
+pub(super) fn take(dumb: bool, waker: Waker) -> io::Result<()> {
+    static PANIC_HOOK: Once = Once::new();
     let platform = platform::Found::read()?;
     *terminal() = Some(Held {
         platform,
         mode: Mode::Found,
         dumb,
+        given_back: false,
         pasting: false,
         below: None,
+        waker,
+    });
+    PANIC_HOOK.call_once(|| {
+        let print = panic::take_hook();
+        panic::set_hook(Box::new(move |panic| {
+            restore();
+            print(panic);
+        }));
     });
     enter(Mode::Quiet);
     Ok(())
 }
 
-/// Changes the mode. From the background, where the system would stop us for it, this is only noted
-/// for [`reapply`].
+/// Changes the mode.
 pub(super) fn enter(mode: Mode) {
     if let Some(held) = terminal().as_mut() {
         held.mode = mode;
-        if mode != Mode::Editing {
-            held.below = None;
-        }
-        held.apply();
-    }
-}
-
-/// Sets the mode again: after a stop the terminal may be in any. What another program runs in is not
-/// ours to set.
-pub(super) fn reapply() {
-    if let Some(held) = terminal().as_mut()
-        && held.mode != Mode::Found
-    {
-        held.pasting = false;
+        held.below = None;
         held.apply();
     }
 }
@@ -83,56 +85,59 @@ pub(super) fn note_rows_below(rows: usize) {
     }
 }
 
-/// Whether we may use the terminal now, or another job of the shell has it.
-pub(super) fn is_foreground() -> bool {
-    platform::is_foreground()
-}
-
 /// Gives the terminal back as it was found, with the cursor below what is on the screen. Harmless
-/// when there is nothing to give back, and from any thread; nothing is taken again afterwards.
+/// when there is nothing to give back, and from any thread.
 pub fn restore() {
-    if let Some(mut held) = terminal().take() {
+    if let Some(held) = terminal().as_mut()
+        && !held.given_back
+    {
         if let Some(below) = held.below.take() {
             platform::write_soon(&"\r\n".repeat(below + 1));
         }
-        held.mode = Mode::Found;
-        held.apply();
+        held.give_back();
     }
 }
 
-/// Has a panic give the terminal back before it prints its text.
-pub fn install_panic_hook() {
-    let print = panic::take_hook();
-    panic::set_hook(Box::new(move |panic| {
-        restore();
-        print(panic);
-    }));
+/// Takes the terminal again after the program was stopped and goes on. In the background, where the
+/// system would stop it for that, nothing happens; it is told again when it comes to the front. What
+/// another program runs in is not ours to change.
+pub fn resume() {
+    if let Some(held) = terminal().as_mut()
+        && held.mode != Mode::Found
+        && platform::is_foreground()
+    {
+        held.given_back = false;
+        held.pasting = false;
+        held.apply();
+        held.waker.tell_continued();
+    }
 }
 
 /// The terminal's columns and rows; 80 and 24 where it doesn't tell.
 pub fn size() -> (usize, usize) {
     let (columns, rows) = platform::size().unwrap_or_default();
-    let known = |size: u16, default| if size == 0 { default } else { usize::from(size) };
+    let known = |size: u16, default| {
+        if size == 0 {
+            default
+        } else {
+            usize::from(size)
+        }
+    };
     (known(columns, 80), known(rows, 24))
 }
 
 /// Writes to the terminal, in one piece where it takes it. There is nobody to tell of a failure: a
 /// terminal that vanished is noticed by who reads from it.
 pub(super) fn write(text: &str) {
-    if terminal().is_some() {
+    let ours = terminal().as_ref().is_some_and(|held| !held.given_back);
+    if ours {
         platform::write(text.as_bytes());
     }
 }
 
-/// Stops the program, as Ctrl+Z does. Returns at once; it goes on with a SIGCONT.
-#[cfg(unix)]
-pub(super) fn stop_ourselves() {
-    use rustix::process::{Signal, getpid, kill_process};
-    let _ = kill_process(getpid(), Signal::STOP);
-}
-
-/// Has the system stop us and whoever runs along with us (the script that started us).
-pub(super) fn stop_job() {
+/// Asks the system to stop us and whoever runs along with us (the script that started us), as Ctrl+Z
+/// does elsewhere. What is to be done for it happens where the signal arrives.
+pub(super) fn ask_to_stop() {
     #[cfg(unix)]
     {
         use rustix::process::{Signal, kill_current_process_group};
@@ -142,18 +147,25 @@ pub(super) fn stop_job() {
 
 impl Held {
     fn apply(&mut self) {
-        if !is_foreground() {
+        if self.given_back || !platform::is_foreground() {
             return;
         }
-        let pasting = self.mode != Mode::Found && !self.dumb;
         if self.mode == Mode::Found {
             self.platform.let_output_go_on();
         }
+        let pasting = self.mode != Mode::Found && !self.dumb;
         if pasting != self.pasting {
             platform::write_soon(if pasting { PASTE_ON } else { PASTE_OFF });
             self.pasting = pasting;
         }
         self.platform.set(self.mode, self.dumb);
+    }
+
+    fn give_back(&mut self) {
+        let mode = std::mem::replace(&mut self.mode, Mode::Found);
+        self.apply();
+        self.mode = mode;
+        self.given_back = true;
     }
 }
 
@@ -172,13 +184,6 @@ mod platform {
 
     use super::Mode;
 
-    /// What a control character is set to so that no key is it.
-    const NO_KEY: u8 = if cfg!(any(target_os = "linux", target_os = "android")) {
-        0
-    } else {
-        0xff
-    };
-
     /// How long a terminal that takes no output is waited for, in milliseconds.
     const PATIENCE: i64 = 100;
 
@@ -196,15 +201,17 @@ mod platform {
                 Mode::Found => {}
                 Mode::Editing if dumb => {}
                 Mode::Quiet if dumb => {
-                    modes.local_modes.remove(LocalModes::ECHO | LocalModes::ECHONL);
+                    modes
+                        .local_modes
+                        .remove(LocalModes::ECHO | LocalModes::ECHONL);
                     modes.local_modes.insert(LocalModes::NOFLSH);
                 }
                 Mode::Quiet => {
                     take_keys_as_they_are(&mut modes);
                     // Ctrl+C throws away what was typed before it otherwise.
-                    modes.local_modes.insert(LocalModes::ISIG | LocalModes::NOFLSH);
-                    // Ctrl+\ would end us with the terminal in this mode.
-                    modes.special_codes[SpecialCodeIndex::VQUIT] = NO_KEY;
+                    modes
+                        .local_modes
+                        .insert(LocalModes::ISIG | LocalModes::NOFLSH);
                 }
                 Mode::Editing => {
                     take_keys_as_they_are(&mut modes);
@@ -225,9 +232,9 @@ mod platform {
 
     /// No lines, no echo, Enter as it is typed (otherwise it would be Ctrl+J).
     fn take_keys_as_they_are(modes: &mut Termios) {
-        modes.input_modes.remove(
-            InputModes::ICRNL | InputModes::INLCR | InputModes::IGNCR | InputModes::ISTRIP,
-        );
+        modes
+            .input_modes
+            .remove(InputModes::ICRNL | InputModes::INLCR | InputModes::IGNCR | InputModes::ISTRIP);
         modes.local_modes.remove(
             LocalModes::ECHO | LocalModes::ECHONL | LocalModes::ICANON | LocalModes::IEXTEN,
         );
@@ -241,7 +248,9 @@ mod platform {
     }
 
     pub(super) fn size() -> Option<(u16, u16)> {
-        let size = tcgetwinsize(stdout()).or_else(|_| tcgetwinsize(stdin())).ok()?;
+        let size = tcgetwinsize(stdout())
+            .or_else(|_| tcgetwinsize(stdin()))
+            .ok()?;
         Some((size.ws_col, size.ws_row))
     }
 
@@ -251,7 +260,10 @@ mod platform {
                 Ok(written) => bytes = bytes.get(written..).unwrap_or_default(),
                 Err(Errno::INTR) => {}
                 Err(Errno::AGAIN) => {
-                    let _ = poll(&mut [PollFd::from_borrowed_fd(stdout(), PollFlags::OUT)], None);
+                    let _ = poll(
+                        &mut [PollFd::from_borrowed_fd(stdout(), PollFlags::OUT)],
+                        None,
+                    );
                 }
                 Err(_) => return,
             }

@@ -93,13 +93,6 @@ impl Painter {
         self.forget();
     }
 
-    /// Takes the prompt off the screen; the next view begins where it began.
-    pub(super) fn erase(&mut self, out: &mut String) {
-        self.go_to((0, 0), out);
-        out.push_str("\x1b[J");
-        self.forget();
-    }
-
     /// Takes everything off the screen; the next view begins in the first row.
     pub(super) fn clear_screen(&mut self, out: &mut String) {
         out.push_str("\x1b[H\x1b[2J");

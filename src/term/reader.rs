@@ -53,18 +53,14 @@ pub(super) struct Habits {
 
 /// Reads texts, one after the other, with what is kept in between.
 pub(super) struct Reader {
-    pub(super) input: Input,
-    pub(super) history: History,
     completer: Completer,
     habits: Habits,
     editor: Editor,
 }
 
 impl Reader {
-    pub(super) fn new(input: Input, history: History, completer: Completer, habits: Habits) -> Self {
+    pub(super) fn new(completer: Completer, habits: Habits) -> Self {
         Self {
-            input,
-            history,
             completer,
             habits,
             editor: Editor::default(),
@@ -72,31 +68,49 @@ impl Reader {
     }
 
     /// Reads the next prompt. A draft that was left behind is there again.
-    pub(super) fn prompt(&mut self, sign: &str, is_wanted: &dyn Fn() -> bool) -> End {
-        self.input.unpark();
-        self.read(sign, Kind::Prompt, is_wanted)
+    pub(super) fn prompt(
+        &mut self,
+        input: &mut Input,
+        history: &History,
+        sign: &str,
+        is_wanted: &dyn Fn() -> bool,
+    ) -> End {
+        self.read(input, history, sign, Kind::Prompt, is_wanted)
     }
 
-    /// Reads the answer to a question. What was typed before is the next prompt's.
-    pub(super) fn question(&mut self, question: &str, is_wanted: &dyn Fn() -> bool) -> End {
-        self.input.park();
+    /// Reads the answer to a question. The draft stays what it is.
+    pub(super) fn question(
+        &mut self,
+        input: &mut Input,
+        question: &str,
+        is_wanted: &dyn Fn() -> bool,
+    ) -> End {
         let draft = std::mem::take(&mut self.editor);
-        let end = self.read(question, Kind::Question, is_wanted);
+        let nothing = History::default();
+        let end = self.read(input, &nothing, question, Kind::Question, is_wanted);
         self.editor = draft;
         end
     }
 
-    fn read(&mut self, sign: &str, kind: Kind, is_wanted: &dyn Fn() -> bool) -> End {
-        self.input.forget_interrupt();
+    fn read(
+        &mut self,
+        input: &mut Input,
+        history: &History,
+        sign: &str,
+        kind: Kind,
+        is_wanted: &dyn Fn() -> bool,
+    ) -> End {
+        input.forget_flags();
         mode::enter(Mode::Editing);
-        let walk = self.history.walk();
         let mut reading = Reading {
             painter: Painter::new(mode::size(), self.habits.color),
             reader: self,
+            input,
+            history,
             sign,
             kind,
             keys: Keys::default(),
-            walk,
+            walk: history.walk(),
             untouched: false,
             search: None,
             tabs: 0,
@@ -111,6 +125,8 @@ impl Reader {
 /// One text while it is read.
 struct Reading<'a> {
     reader: &'a mut Reader,
+    input: &'a mut Input,
+    history: &'a History,
     sign: &'a str,
     kind: Kind,
     painter: Painter,
@@ -129,13 +145,7 @@ impl Reading<'_> {
     fn until_end(&mut self, is_wanted: &dyn Fn() -> bool) -> End {
         loop {
             self.show();
-            let end = loop {
-                let end = self.take_event(is_wanted);
-                if end.is_some() || !self.reader.input.is_pending() {
-                    break end;
-                }
-            };
-            match end {
+            match self.take_what_is_there(is_wanted) {
                 Some(End::Gone) => return End::Gone,
                 Some(end) => {
                     self.leave();
@@ -146,8 +156,21 @@ impl Reading<'_> {
         }
     }
 
+    /// Takes in the next event and all that is there already, so that it is drawn at once.
+    fn take_what_is_there(&mut self, is_wanted: &dyn Fn() -> bool) -> Option<End> {
+        if !is_wanted() {
+            return Some(End::Unwanted);
+        }
+        loop {
+            let end = self.take_event(is_wanted);
+            if end.is_some() || !self.input.is_pending() {
+                return end;
+            }
+        }
+    }
+
     fn take_event(&mut self, is_wanted: &dyn Fn() -> bool) -> Option<End> {
-        match self.reader.input.next() {
+        match self.input.next() {
             Event::Typed(typed) => self.take_typed(typed),
             Event::Woken => (!is_wanted()).then_some(End::Unwanted),
             Event::Resized => {
@@ -157,12 +180,7 @@ impl Reading<'_> {
                 mode::write(&out);
                 None
             }
-            Event::Stop => {
-                self.stop();
-                None
-            }
             Event::Continued => {
-                mode::reapply();
                 self.begin_again();
                 None
             }
@@ -201,7 +219,7 @@ impl Reading<'_> {
     fn type_text(&mut self, text: &str) {
         self.untouched = false;
         match &mut self.search {
-            Some(search) => search.extend(self.reader.history.entries(), text),
+            Some(search) => search.extend(self.history.entries(), text),
             None => self.reader.editor.type_text(text),
         }
     }
@@ -214,7 +232,7 @@ impl Reading<'_> {
     }
 
     fn run(&mut self, command: Command) -> Option<End> {
-        if self.search.is_some() && self.run_in_search(&command) {
+        if self.search.is_some() && self.run_in_search(command) {
             return None;
         }
         let recalled = std::mem::take(&mut self.untouched);
@@ -228,7 +246,9 @@ impl Reading<'_> {
             Command::SearchOlder if self.kind == Kind::Prompt => {
                 self.search = Some(Search::default());
             }
-            Command::SearchOlder | Command::SearchNewer | Command::Leave => self.untouched = recalled,
+            Command::SearchOlder | Command::SearchNewer | Command::Leave => {
+                self.untouched = recalled;
+            }
             Command::Interrupt => return self.interrupt(),
             Command::EndOrDelete if self.reader.editor.text().is_empty() => {
                 return Some(End::Closed);
@@ -236,7 +256,7 @@ impl Reading<'_> {
             Command::EndOrDelete => self.reader.editor.apply(Edit::DeleteForward),
             Command::Suspend => {
                 self.untouched = recalled;
-                mode::stop_job();
+                mode::ask_to_stop();
             }
             Command::ClearScreen => {
                 self.untouched = recalled;
@@ -251,11 +271,11 @@ impl Reading<'_> {
 
     /// Does what a command means within a search; false if it ends the search and means the same as
     /// always.
-    fn run_in_search(&mut self, command: &Command) -> bool {
+    fn run_in_search(&mut self, command: Command) -> bool {
         let Some(search) = &mut self.search else {
             return false;
         };
-        let entries = self.reader.history.entries();
+        let entries = self.history.entries();
         match command {
             Command::SearchOlder => search.older(entries),
             Command::SearchNewer => search.newer(entries),
@@ -275,13 +295,13 @@ impl Reading<'_> {
         let Some(search) = self.search.take() else {
             return;
         };
-        if let Some((text, _)) = search.hit(self.reader.history.entries()) {
+        if let Some((text, _)) = search.hit(self.history.entries()) {
             self.reader.editor.set_text(text);
         }
     }
 
     fn submit(&mut self) -> Option<End> {
-        if self.reader.input.goes_on() {
+        if self.input.goes_on() {
             // Part of a paste, or of lines typed ahead.
             if !self.reader.editor.text().is_empty() {
                 self.reader.editor.insert("\n");
@@ -302,29 +322,29 @@ impl Reading<'_> {
             self.below = vec![HOW_TO_LEAVE.to_owned()];
         }
         self.reader.editor.set_text("");
-        self.walk = self.reader.history.walk();
+        self.walk = self.history.walk();
         None
     }
 
     fn go_up(&mut self, recalled: bool) {
         if recalled || !self.reader.editor.line_up() {
             let text = self.reader.editor.text();
-            let older = self.walk.older(&self.reader.history, text);
-            self.recall(older.map(str::to_owned), recalled);
+            let older = self.walk.older(self.history, text).map(str::to_owned);
+            self.recall(older, recalled);
         }
     }
 
     fn go_down(&mut self, recalled: bool) {
         if recalled || !self.reader.editor.line_down() {
             let text = self.reader.editor.text();
-            let newer = self.walk.newer(&self.reader.history, text);
-            self.recall(newer.map(str::to_owned), recalled);
+            let newer = self.walk.newer(self.history, text).map(str::to_owned);
+            self.recall(newer, recalled);
         }
     }
 
     fn recall(&mut self, entry: Option<String>, recalled: bool) {
-        self.untouched = recalled || entry.is_some();
-        if let Some(entry) = entry.filter(|_| self.kind == Kind::Prompt) {
+        self.untouched = (recalled || entry.is_some()) && self.walk.is_at_entry(self.history);
+        if let Some(entry) = entry {
             self.reader.editor.set_text(&entry);
         }
     }
@@ -358,7 +378,7 @@ impl Reading<'_> {
             self.reader.habits.editor.as_deref(),
         );
         mode::enter(Mode::Editing);
-        self.reader.input.take_in_lines();
+        self.input.take_in_lines();
         match edited {
             Ok(text) => self.reader.editor.set_text(&cleaned(&text)),
             Err(reason) => self.below = vec![reason],
@@ -366,17 +386,9 @@ impl Reading<'_> {
         self.begin_again();
     }
 
-    /// Ctrl+Z, and back.
-    fn stop(&mut self) {
-        self.leave();
-        mode::enter(Mode::Found);
-        self.reader.input.stop_and_wait();
-        mode::enter(Mode::Editing);
-        self.begin_again();
-    }
-
-    /// Shows the prompt anew, at the size of now.
+    /// Has the prompt be shown anew in the row where the cursor is, at the size of now.
     fn begin_again(&mut self) {
+        mode::write("\r\x1b[J");
         self.painter = Painter::new(mode::size(), self.reader.habits.color);
     }
 
@@ -402,32 +414,29 @@ impl Reading<'_> {
 
     fn paint(&mut self, cursor: usize) {
         let changed = self.reader.editor.take_changed();
+        let text = self.reader.editor.text();
+        let search_sign = self.search.as_ref().map(Search::sign);
+        let view = if let Some(search) = &self.search {
+            let hit = search.hit(self.history.entries());
+            let (text, cursor) = hit.unwrap_or((text, cursor));
+            View {
+                sign: search_sign.as_deref().unwrap_or_default(),
+                text,
+                changed: Some(0),
+                cursor,
+                below: &self.below,
+            }
+        } else {
+            View {
+                sign: self.sign,
+                text,
+                changed,
+                cursor,
+                below: &self.below,
+            }
+        };
         let mut out = String::new();
-        match &self.search {
-            Some(search) => {
-                let hit = search.hit(self.reader.history.entries());
-                let (text, cursor) = hit.unwrap_or((self.reader.editor.text(), cursor));
-                let sign = search.sign();
-                let view = View {
-                    sign: &sign,
-                    text,
-                    changed: Some(0),
-                    cursor,
-                    below: &self.below,
-                };
-                self.painter.refresh(&view, &mut out);
-            }
-            None => {
-                let view = View {
-                    sign: self.sign,
-                    text: self.reader.editor.text(),
-                    changed,
-                    cursor,
-                    below: &self.below,
-                };
-                self.painter.refresh(&view, &mut out);
-            }
-        }
+        self.painter.refresh(&view, &mut out);
         mode::write(&out);
         mode::note_rows_below(self.painter.rows_below());
     }
@@ -436,7 +445,9 @@ impl Reading<'_> {
 /// Lets a test see what a panic does to the terminal: in a debug build, a text that is the value of
 /// `BANTAM_TEST_PANIC` is one.
 fn provoked_panic(text: &str) {
-    if cfg!(debug_assertions) && std::env::var("BANTAM_TEST_PANIC").is_ok_and(|set| set == text) {
-        panic!("provoked by a test");
-    }
+    let is_provoked = || std::env::var("BANTAM_TEST_PANIC").is_ok_and(|set| set == text);
+    assert!(
+        !cfg!(debug_assertions) || !is_provoked(),
+        "provoked by a test"
+    );
 }

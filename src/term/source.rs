@@ -1,7 +1,7 @@
 //! Where what is typed comes from: the terminal's bytes, or the Windows console's events.
 //!
-//! The only part of the terminal that waits. Job control, a new size and calls from the application
-//! arrive through one socket beside the terminal, so that nothing needs to be asked in intervals.
+//! The only part of the terminal that waits. A new size and calls from the application arrive through
+//! one socket beside the terminal, so that nothing needs to be asked in intervals.
 
 #[cfg(unix)]
 pub(super) use unix::{Source, Waker, open};
@@ -22,7 +22,7 @@ mod unix {
     use rustix::event::{PollFd, PollFlags, Timespec, poll};
     use rustix::io::Errno;
     use rustix::stdio::stdin;
-    use signal_hook::consts::{SIGCONT, SIGINT, SIGTSTP, SIGWINCH};
+    use signal_hook::consts::{SIGINT, SIGWINCH};
     use signal_hook::{flag, low_level};
 
     use super::super::decode::{Decoder, Typed};
@@ -34,89 +34,98 @@ mod unix {
     /// How long a paste may pause. One that was cut off must not swallow all keys for good.
     const PASTE_PATIENCE: Duration = Duration::from_secs(3);
 
-    /// The signals that are events, and whether they came.
-    struct Signal {
+    /// Something that is told by a flag, and whether it was.
+    struct Flag {
         event: Event,
-        came: Arc<AtomicBool>,
+        raised: Arc<AtomicBool>,
     }
 
     /// The terminal as a source of keys, with what else may happen meanwhile.
     pub(crate) struct Source {
         decoder: Decoder,
         buffer: Vec<u8>,
-        /// A byte comes here for every signal and every call.
+        /// A byte comes here whenever a flag is raised.
         bell: UnixStream,
-        called: bool,
-        signals: Vec<Signal>,
+        flags: Vec<Flag>,
     }
 
-    /// Calls the thread that waits on the [`Source`].
+    /// Tells the thread that waits on the [`Source`].
     #[derive(Clone)]
-    pub(crate) struct Waker(Arc<UnixStream>);
-
-    /// What the bell is rung with by a call; signals use another byte.
-    const CALL: u8 = b'!';
+    pub(crate) struct Waker {
+        bell: Arc<UnixStream>,
+        called: Arc<AtomicBool>,
+        continued: Arc<AtomicBool>,
+    }
 
     impl Waker {
-        /// Rings. If the line is full, the bell rings anyway.
+        /// That the application has something to say.
         pub(crate) fn wake(&self) {
-            let _ = (&*self.0).write(&[CALL]);
+            self.raise(&self.called);
+        }
+
+        /// That the terminal was out of our hands and is ours again.
+        pub(crate) fn tell_continued(&self) {
+            self.raise(&self.continued);
+        }
+
+        fn raise(&self, flag: &AtomicBool) {
+            flag.store(true, Ordering::SeqCst);
+            // If there is no room for the byte, others are there that do the same.
+            let _ = (&*self.bell).write(&[1]);
         }
     }
 
-    /// The one source of this process and its bell.
+    /// The source of this process's terminal.
     pub(crate) fn open() -> io::Result<(Source, Waker)> {
-        let (bell, ringer) = UnixStream::pair()?;
+        let (heard, bell) = UnixStream::pair()?;
+        heard.set_nonblocking(true)?;
         bell.set_nonblocking(true)?;
-        ringer.set_nonblocking(true)?;
-        let mut signals = Vec::new();
-        for (number, event) in [
-            (SIGTSTP, Event::Stop),
-            (SIGCONT, Event::Continued),
-            (SIGWINCH, Event::Resized),
-            (SIGINT, Event::Interrupted),
-        ] {
-            let came = Arc::new(AtomicBool::new(false));
-            flag::register(number, Arc::clone(&came))?;
-            low_level::pipe::register(number, ringer.try_clone()?)?;
-            signals.push(Signal { event, came });
+        let mut flags = Vec::new();
+        let mut flag = |event| {
+            let raised = Arc::new(AtomicBool::new(false));
+            flags.push(Flag {
+                event,
+                raised: Arc::clone(&raised),
+            });
+            raised
+        };
+        for (signal, event) in [(SIGWINCH, Event::Resized), (SIGINT, Event::Interrupted)] {
+            flag::register(signal, flag(event))?;
+            low_level::pipe::register(signal, bell.try_clone()?)?;
         }
+        let waker = Waker {
+            bell: Arc::new(bell),
+            called: flag(Event::Woken),
+            continued: flag(Event::Continued),
+        };
         let source = Source {
             decoder: Decoder::default(),
             buffer: vec![0; 1 << 14],
-            bell,
-            called: false,
-            signals,
+            bell: heard,
+            flags,
         };
-        Ok((source, Waker(Arc::new(ringer))))
+        Ok((source, waker))
     }
 
     impl Source {
-        /// A signal or a call that came.
-        pub(crate) fn take_signal(&mut self) -> Option<Event> {
-            if std::mem::take(&mut self.called) {
-                return Some(Event::Woken);
-            }
-            let came = |signal: &&Signal| signal.came.swap(false, Ordering::SeqCst);
-            self.signals.iter().find(came).map(|signal| signal.event.clone())
+        /// What was told by a flag.
+        pub(crate) fn take_flag(&mut self) -> Option<Event> {
+            let raised = |flag: &&Flag| flag.raised.swap(false, Ordering::SeqCst);
+            self.flags
+                .iter()
+                .find(raised)
+                .map(|flag| flag.event.clone())
         }
 
-        /// Waits until a signal or a call may have come.
-        pub(crate) fn wait_for_signal(&mut self) {
-            wait(&[self.bell.as_fd()], None);
-            self.answer_bell();
-        }
-
-        pub(crate) fn forget_interrupt(&mut self) {
-            for signal in &self.signals {
-                if signal.event == Event::Interrupted {
-                    signal.came.store(false, Ordering::SeqCst);
-                }
+        /// Forgets what was told before now.
+        pub(crate) fn forget_flags(&mut self) {
+            for flag in &self.flags {
+                flag.raised.store(false, Ordering::SeqCst);
             }
         }
 
         /// Whether the terminal has something to read, or is gone, within `timeout`.
-        pub(crate) fn is_readable(&self, timeout: Duration) -> bool {
+        pub(crate) fn is_readable(timeout: Duration) -> bool {
             !wait(&[stdin()], Some(timeout)).is_empty()
         }
 
@@ -147,7 +156,7 @@ mod unix {
             };
             let ready = wait(&[stdin(), self.bell.as_fd()], timeout);
             self.answer_bell();
-            if let Some(event) = self.take_signal() {
+            if let Some(event) = self.take_flag() {
                 return Some(event);
             }
             match ready.first() {
@@ -160,7 +169,11 @@ mod unix {
             }
         }
 
-        fn read_terminal(&mut self, flags: PollFlags, queue: &mut VecDeque<Typed>) -> Option<Event> {
+        fn read_terminal(
+            &mut self,
+            flags: PollFlags,
+            queue: &mut VecDeque<Typed>,
+        ) -> Option<Event> {
             match rustix::io::read(stdin(), self.buffer.as_mut_slice()) {
                 Ok(0) if flags.contains(PollFlags::HUP) => Some(Event::Gone),
                 Ok(0) => Some(Event::End),
@@ -176,9 +189,7 @@ mod unix {
 
         fn answer_bell(&mut self) {
             let mut rings = [0; 64];
-            while let Ok(count @ 1..) = self.bell.read(&mut rings) {
-                self.called |= rings.iter().take(count).any(|ring| *ring == CALL);
-            }
+            while matches!(self.bell.read(&mut rings), Ok(1..)) {}
         }
     }
 
@@ -211,7 +222,6 @@ mod console {
     use std::io;
     use std::sync::Arc;
     use std::sync::atomic::{AtomicBool, Ordering};
-    use std::thread;
     use std::time::{Duration, Instant};
 
     use crossterm::event::{self, KeyCode, KeyEventKind, KeyModifiers};
@@ -224,39 +234,48 @@ mod console {
 
     /// The console as a source of keys.
     pub(crate) struct Source {
-        called: Arc<AtomicBool>,
+        waker: Waker,
     }
 
-    /// Calls the thread that waits on the [`Source`].
-    #[derive(Clone)]
-    pub(crate) struct Waker(Arc<AtomicBool>);
+    /// Tells the thread that waits on the [`Source`].
+    #[derive(Clone, Default)]
+    pub(crate) struct Waker {
+        called: Arc<AtomicBool>,
+        continued: Arc<AtomicBool>,
+    }
 
     impl Waker {
         pub(crate) fn wake(&self) {
-            self.0.store(true, Ordering::SeqCst);
+            self.called.store(true, Ordering::SeqCst);
+        }
+
+        pub(crate) fn tell_continued(&self) {
+            self.continued.store(true, Ordering::SeqCst);
         }
     }
 
     pub(crate) fn open() -> io::Result<(Source, Waker)> {
-        let called = Arc::new(AtomicBool::new(false));
+        let waker = Waker::default();
         let source = Source {
-            called: Arc::clone(&called),
+            waker: waker.clone(),
         };
-        Ok((source, Waker(called)))
+        Ok((source, waker))
     }
 
     impl Source {
-        pub(crate) fn take_signal(&mut self) -> Option<Event> {
-            self.called.swap(false, Ordering::SeqCst).then_some(Event::Woken)
+        pub(crate) fn take_flag(&mut self) -> Option<Event> {
+            if self.waker.called.swap(false, Ordering::SeqCst) {
+                return Some(Event::Woken);
+            }
+            let continued = self.waker.continued.swap(false, Ordering::SeqCst);
+            continued.then_some(Event::Continued)
         }
 
-        pub(crate) fn wait_for_signal(&mut self) {
-            thread::sleep(INTERVAL);
+        pub(crate) fn forget_flags(&mut self) {
+            while self.take_flag().is_some() {}
         }
 
-        pub(crate) fn forget_interrupt(&mut self) {}
-
-        pub(crate) fn is_readable(&self, timeout: Duration) -> bool {
+        pub(crate) fn is_readable(timeout: Duration) -> bool {
             event::poll(timeout).unwrap_or(false)
         }
 
@@ -275,7 +294,7 @@ mod console {
         ) -> Option<Event> {
             let start = Instant::now();
             loop {
-                if let Some(event) = self.take_signal() {
+                if let Some(event) = self.take_flag() {
                     return Some(event);
                 }
                 let left = timeout.map_or(INTERVAL, |all| all.saturating_sub(start.elapsed()));
