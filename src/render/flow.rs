@@ -312,8 +312,8 @@ impl Flow {
             self.address.scan(text);
             self.column += text.len();
             self.fresh = false;
-            for c in text.chars().next_back() {
-                self.gauge.advance(c);
+            if let Some(last) = text.chars().next_back() {
+                self.gauge.advance(last);
             }
             page.put(text, style);
             return;

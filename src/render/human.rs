@@ -5,10 +5,12 @@
 //! of the Markdown renderer.
 
 use std::io::{self, Write};
+use std::rc::Rc;
 
 use crate::error::Error;
 use crate::event::{Event, Sink};
 use crate::render::fold::Fold;
+use crate::render::markdown::{Markdown, Width};
 use crate::render::messages::Messages;
 use crate::render::theme::Role;
 use crate::render::{Look, Screen, Stream};
@@ -32,7 +34,9 @@ pub(super) struct Human<'a, O, E> {
     out: Stream<O>,
     messages: Messages<E>,
     look: Look,
-    width: Box<dyn Fn() -> usize + 'a>,
+    width: Width<'a>,
+    /// Lays answers out, where they are.
+    markdown: Option<Markdown<'a>>,
     section: Section,
     /// Makes the section's text harmless, whatever way it is cut into pieces.
     filter: ScreenFilter,
@@ -43,8 +47,10 @@ pub(super) struct Human<'a, O, E> {
 
 impl<'a, O: Write, E: Write> Human<'a, O, E> {
     pub(super) fn new(out: O, err: E, look: Look, width: Box<dyn Fn() -> usize + 'a>) -> Self {
+        let width: Width<'a> = Rc::from(width);
         Self {
             out: Stream::new(out, look.color),
+            markdown: look.markdown.then(|| Markdown::new(Rc::clone(&width))),
             messages: Messages::new(
                 err,
                 look.error_terminal,
@@ -76,8 +82,10 @@ impl<'a, O: Write, E: Write> Human<'a, O, E> {
     fn end_section(&mut self) {
         self.messages.clear_status();
         let ended = std::mem::replace(&mut self.section, Section::None);
-        if ended == Section::Body {
-            self.end_body();
+        match (ended, &mut self.markdown) {
+            (Section::Body, _) => self.end_body(),
+            (Section::Answer, Some(markdown)) => markdown.finish(&mut self.out.page),
+            _ => {}
         }
         self.out.page.end_line();
         if ended == Section::Reasoning {
@@ -95,9 +103,15 @@ impl<'a, O: Write, E: Write> Human<'a, O, E> {
         self.clean.clear();
         self.filter.push(text, &mut self.clean);
         let out = &mut self.out;
-        match &mut self.fold {
-            Some(fold) => fold.push(&self.clean, &mut |text| out.put(text, role.style())),
-            None => out.put(&self.clean, role.style()),
+        match (self.section, &mut self.markdown, &mut self.fold) {
+            (Section::Answer, Some(markdown), _) => {
+                markdown.push(&self.clean, &mut out.page);
+                out.flush_if_full();
+            }
+            (_, _, Some(fold)) => {
+                fold.push(&self.clean, &mut |text| out.put(text, role.style()));
+            }
+            _ => out.put(&self.clean, role.style()),
         }
     }
 

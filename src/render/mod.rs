@@ -18,10 +18,14 @@ pub mod text;
 mod flow;
 mod fold;
 mod hold;
+mod html;
 mod human;
 mod inline;
+mod line;
+mod markdown;
 mod messages;
 mod plain;
+mod table;
 mod tag;
 mod theme;
 
@@ -108,6 +112,10 @@ impl<W: Write> Stream<W> {
 
     fn put(&mut self, text: &str, style: Style) {
         self.page.put(text, style);
+        self.flush_if_full();
+    }
+
+    fn flush_if_full(&mut self) {
         if self.page.as_bytes().len() > STREAM_LIMIT {
             self.flush();
         }
