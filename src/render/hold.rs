@@ -436,7 +436,9 @@ impl Inline {
     }
 
     fn put(&self, slice: &str, after: Option<char>, flow: &mut Flow, page: &mut Page) {
-        if slice.is_empty() {
+        if slice.len() <= 1 {
+            // A delimiter by itself.
+            flow.push(slice, self.style, page);
             return;
         }
         for piece in parse(slice, self.before, after, self.style) {

@@ -52,8 +52,9 @@ enum Leaf {
     /// Indented code, and how many blank lines wait for more of it.
     Indented(usize),
     Html(Html),
-    /// A line that may be the head of a table, and whether it would else belong to a paragraph.
-    TableHead(String, bool),
+    /// A line that may be the head of a table, whether it would else belong to a paragraph, and
+    /// what there is of the line below it.
+    TableHead(String, bool, Option<String>),
     /// A table and the row that is arriving.
     Table(Box<Table>, String),
 }
@@ -108,10 +109,15 @@ impl<'a> Markdown<'a> {
             if self.in_leaf {
                 self.to_leaf(line, page);
             } else {
-                self.line.push_str(line);
-                while !self.in_leaf && !self.line.is_empty() && self.advance(page) {}
+                self.decide(line, page);
             }
         }
+    }
+
+    /// Adds to the start of a line and goes as far as it lets.
+    fn decide(&mut self, piece: &str, page: &mut Page) {
+        self.line.push_str(piece);
+        while !self.in_leaf && !self.line.is_empty() && self.advance(page) {}
     }
 
     /// Ends the document: what is held comes out, and everything is as at the start.
@@ -206,10 +212,11 @@ impl<'a> Markdown<'a> {
                 html.begin_line(indent, &mut self.flow, page);
                 return self.enter_leaf(indent, page);
             }
-            Leaf::TableHead(..)
-                if all && indent < 4 && may_be_delimiter(line) && !line.is_empty() =>
+            Leaf::TableHead(_, _, below)
+                if all && indent < 4 && may_be_delimiter(line) && !line.starts_with("- ") =>
             {
-                return is_whole && self.begin_table(line, page);
+                *below = Some(String::new());
+                return self.enter_leaf(indent, page);
             }
             Leaf::TableHead(..) => {
                 self.release_table_head("\n", page);
@@ -339,10 +346,10 @@ impl<'a> Markdown<'a> {
         match &self.leaf {
             Leaf::Table(..) if goes_on_with_all => {}
             Leaf::Paragraph if goes_on_with_all => {
-                self.leaf = Leaf::TableHead(String::new(), true);
+                self.leaf = Leaf::TableHead(String::new(), true, None);
             }
             Leaf::Paragraph => {}
-            _ => self.replace_leaf(Leaf::TableHead(String::new(), false), page),
+            _ => self.replace_leaf(Leaf::TableHead(String::new(), false, None), page),
         }
         self.enter_leaf(indent, page);
     }
@@ -374,29 +381,46 @@ impl<'a> Markdown<'a> {
         self.enter_leaf(indent.min(fence.indent), page)
     }
 
-    /// Makes a table of the line that is held and this one, or text of the former.
-    fn begin_table(&mut self, delimiter_row: &str, page: &mut Page) -> bool {
-        let Leaf::TableHead(head, in_paragraph) = &self.leaf else {
-            return false;
+    /// Takes in a piece of a line that may be the head of a table, or of the line below it.
+    fn table_head(&mut self, piece: &str, page: &mut Page) {
+        let Leaf::TableHead(head, in_paragraph, below) = &mut self.leaf else {
+            return;
         };
-        let Some(table) = Table::begin(head, delimiter_row) else {
-            self.release_table_head("\n", page);
-            return true;
+        let text = piece.strip_suffix('\n').unwrap_or(piece);
+        let is_end = text.len() < piece.len();
+        let Some(below) = below else {
+            head.push_str(text);
+            if head.len() > TABLE_HEAD {
+                self.release_table_head(if is_end { "\n" } else { "" }, page);
+            }
+            return;
         };
-        if *in_paragraph {
-            self.leaf = Leaf::Paragraph;
-        } else {
-            self.leaf = Leaf::None;
+        below.push_str(piece);
+        if may_be_delimiter(text) && !below.starts_with("- ") && below.len() < TABLE_HEAD && !is_end
+        {
+            return;
         }
-        self.replace_leaf(Leaf::Table(Box::new(table), String::new()), page);
-        self.begin_leaf(page);
-        self.end_source_line();
-        true
+        let table = Table::begin(head, below.trim_end_matches('\n')).filter(|_| is_end);
+        if let Some(table) = table {
+            let is_paragraph = *in_paragraph;
+            self.leaf = if is_paragraph {
+                Leaf::Paragraph
+            } else {
+                Leaf::None
+            };
+            self.replace_leaf(Leaf::Table(Box::new(table), String::new()), page);
+            self.begin_leaf(page);
+        } else {
+            let below = mem::take(below);
+            self.release_table_head("\n", page);
+            self.in_leaf = false;
+            self.decide(&below, page);
+        }
     }
 
     /// Goes on with the line that is held as with a paragraph.
     fn release_table_head(&mut self, end: &str, page: &mut Page) {
-        let Leaf::TableHead(head, in_paragraph) = &mut self.leaf else {
+        let Leaf::TableHead(head, in_paragraph, _) = &mut self.leaf else {
             return;
         };
         let (head, in_paragraph) = (mem::take(head), *in_paragraph);
@@ -414,7 +438,7 @@ impl<'a> Markdown<'a> {
         self.in_leaf = true;
         let line = mem::take(&mut self.line);
         self.to_leaf(line.get(skip..).unwrap_or_default(), page);
-        if !self.in_leaf {
+        if self.line.is_empty() {
             // The allocation is used again.
             self.line = line;
             self.line.clear();
@@ -438,11 +462,10 @@ impl<'a> Markdown<'a> {
                 }
             }
             Leaf::Html(html) => html.push(piece, flow, page),
-            Leaf::TableHead(head, _) => {
-                head.push_str(text);
-                if head.len() > TABLE_HEAD {
-                    let end = if is_end { "\n" } else { "" };
-                    self.release_table_head(end, page);
+            Leaf::TableHead(..) => {
+                self.table_head(piece, page);
+                if !self.in_leaf {
+                    return;
                 }
             }
             Leaf::Table(table, row) => {

@@ -68,12 +68,10 @@ pub(super) fn delimiter(line: &str) -> Option<Vec<Alignment>> {
     cells(line).iter().map(alignment).collect()
 }
 
-/// Whether `text` can be the start of a delimiter row.
+/// Whether `text` can be a part of a delimiter row.
 pub(super) fn may_be_delimiter(text: &str) -> bool {
-    !text.starts_with("- ")
-        && text
-            .bytes()
-            .all(|byte| matches!(byte, b'|' | b':' | b'-' | b' ' | b'\t'))
+    text.bytes()
+        .all(|byte| matches!(byte, b'|' | b':' | b'-' | b' ' | b'\t'))
 }
 
 /// The source of a row's cells: what stands between pipes, of which a backslash takes one away.
