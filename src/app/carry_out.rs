@@ -43,7 +43,7 @@ impl App {
 
     fn clear(&mut self) {
         self.save(true);
-        self.conversation = Conversation::new(&settings::system_prompt(&self.start, &self.config));
+        self.conversation = Conversation::new(&self.system_prompt());
         self.store.begin();
         self.forget_usage();
         self.screen

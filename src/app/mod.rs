@@ -7,7 +7,7 @@ mod carry_out;
 mod completion;
 mod input;
 mod sessions;
-mod settings;
+pub mod settings;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -123,7 +123,11 @@ impl App {
                 tools: settings::tools(&config, &store),
                 max_iterations: config.max_iterations(),
             },
-            conversation: Conversation::new(&settings::system_prompt(&start, &config)),
+            conversation: Conversation::new(&settings::system_prompt(
+                &start.directory,
+                start.mode == Mode::Interactive,
+                &config,
+            )),
             window: Arc::default(),
             usage: None,
             declined_at: None,
@@ -134,6 +138,11 @@ impl App {
             screen,
             source,
         })
+    }
+
+    /// The system message as it has to be now.
+    fn system_prompt(&self) -> String {
+        settings::system_prompt(&self.start.directory, self.is_interactive(), &self.config)
     }
 
     /// Whether a person sits at a terminal.

@@ -68,7 +68,7 @@ impl App {
             mut conversation,
             repairs,
         } = session;
-        conversation.set_system_prompt(&settings::system_prompt(&self.start, &self.config));
+        conversation.set_system_prompt(&self.system_prompt());
         let count = conversation.messages().len().saturating_sub(1);
         self.conversation = conversation;
         self.forget_usage();

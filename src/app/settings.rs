@@ -1,6 +1,7 @@
 //! What follows from the settings: the look of the screen, the client's, the tools, the prompt.
 
 use std::io::{self, IsTerminal};
+use std::path::Path;
 
 use crate::client::Settings;
 use crate::config::Config;
@@ -12,7 +13,7 @@ use crate::shell::Limits;
 use crate::term;
 use crate::tools::{Registry, Tool, shell_exec::ShellExec, write_file::WriteFile};
 
-use super::{Mode, Start};
+use super::Start;
 
 /// The columns to lay out for where there is no terminal and no `COLUMNS`.
 const DEFAULT_WIDTH: usize = 80;
@@ -63,7 +64,7 @@ pub(super) fn look(start: &Start, config: &Config) -> Look {
 }
 
 /// What the client has to know.
-pub(super) fn client(config: &Config) -> Settings {
+pub fn client(config: &Config) -> Settings {
     Settings {
         endpoint: config.endpoint().into(),
         model: config.model().into(),
@@ -86,7 +87,7 @@ pub(super) fn limits(config: &Config, store: &Store) -> Limits {
 }
 
 /// The tools that the model gets.
-pub(super) fn tools(config: &Config, store: &Store) -> Registry {
+pub fn tools(config: &Config, store: &Store) -> Registry {
     let tools: Vec<Box<dyn Tool>> = vec![
         Box::new(ShellExec::new(limits(config, store))),
         Box::new(WriteFile::new()),
@@ -94,14 +95,15 @@ pub(super) fn tools(config: &Config, store: &Store) -> Registry {
     Registry::new(tools, config.sanitize_args(), redactor(config))
 }
 
-/// The system message of a run that begins now.
-pub(super) fn system_prompt(start: &Start, config: &Config) -> String {
+/// The system message of a run that begins now in `directory`; `interactive` says whether a person
+/// is there to answer.
+pub fn system_prompt(directory: &Path, interactive: bool, config: &Config) -> String {
     let today = Timestamp::now().to_string();
     prompt::system(&Facts {
-        directory: &start.directory.to_string_lossy(),
+        directory: &directory.to_string_lossy(),
         date: today.get(..10).unwrap_or(&today),
         shell_timeout: config.shell_timeout().as_secs(),
-        interactive: start.mode == Mode::Interactive,
+        interactive,
         tools_dir: config.tools_dir(),
     })
 }
