@@ -171,17 +171,12 @@ mod system {
             .spawn(move || {
                 for signal in signals.forever() {
                     match signal {
-                        SIGINT | SIGQUIT if (hooks.is_handed_over)() => {}
-                        SIGTSTP if (hooks.is_handed_over)() => {
-                            // The command stops too; nothing is to be done if that fails.
-                            let _ = emulate_default_handler(SIGTSTP);
-                        }
-                        SIGCONT if (hooks.is_handed_over)() => {}
+                        SIGINT | SIGQUIT | SIGCONT if (hooks.is_handed_over)() => {}
+                        SIGTSTP if (hooks.is_handed_over)() => stop(),
                         SIGINT => shared.interrupt(hooks),
                         SIGTSTP => {
                             (hooks.restore_terminal)();
-                            // It stops the whole process; should that fail, the terminal is taken again below.
-                            let _ = emulate_default_handler(SIGTSTP);
+                            stop();
                             (hooks.resume_terminal)();
                         }
                         SIGCONT => (hooks.resume_terminal)(),
@@ -193,6 +188,11 @@ mod system {
                 }
             })?;
         Ok(())
+    }
+
+    /// Stops the whole process until SIGCONT. Should that fail, it just goes on.
+    fn stop() {
+        let _ = emulate_default_handler(SIGTSTP);
     }
 }
 

@@ -7,31 +7,24 @@ use crate::error::{Error, Result};
 use crate::event::Event;
 use crate::message::{Conversation, Message};
 
-use super::{App, Next, settings};
+use super::{App, Next};
+
+/// How many sessions `/resume` shows.
+const NEWEST: usize = 20;
 
 impl App {
     /// Does what a command says. A failure is told and leaves everything as it was.
     pub(super) async fn carry_out(&mut self, command: Command) -> Next {
         let done = match command {
             Command::Quit => return Next::Quit,
-            Command::Help => {
-                self.screen.line(&commands::help());
-                Ok(())
-            }
-            Command::Clear => {
-                self.clear();
-                Ok(())
-            }
-            Command::Compact(focus) => match self.compact(focus.as_deref()).await {
-                true => Ok(()),
-                false => return Next::Continue(1),
-            },
+            Command::Help => self.help(),
+            Command::Clear => self.clear(),
+            Command::Compact(focus) => self.compact(focus.as_deref()).await,
             Command::Save(name) => self.save_as(name.as_deref()).await,
             Command::Continue => self.continue_project(),
-            Command::List => self.list(),
-            Command::Load(id) => self.load(&id),
-            Command::Resume(None) => self.list_newest(),
-            Command::Resume(Some(id)) => self.load(&id),
+            Command::List => self.list(usize::MAX),
+            Command::Resume(None) => self.list(NEWEST),
+            Command::Load(id) | Command::Resume(Some(id)) => self.load(&id),
             Command::Cfg { key, value } => self.configure(key.as_deref(), value.as_deref()),
             Command::Models => self.list_models().await,
         };
@@ -41,13 +34,19 @@ impl App {
         }
     }
 
-    fn clear(&mut self) {
+    fn help(&mut self) -> Result<()> {
+        self.screen.line(&commands::help());
+        Ok(())
+    }
+
+    fn clear(&mut self) -> Result<()> {
         self.save(true);
         self.conversation = Conversation::new(&self.system_prompt());
         self.store.begin();
         self.forget_usage();
         self.screen
             .event(Event::Notice("a new conversation begins"));
+        Ok(())
     }
 
     fn configure(&mut self, key: Option<&str>, value: Option<&str>) -> Result<()> {
@@ -85,15 +84,7 @@ impl App {
         Ok(())
     }
 
-    fn list(&mut self) -> Result<()> {
-        self.print_sessions(usize::MAX)
-    }
-
-    fn list_newest(&mut self) -> Result<()> {
-        self.print_sessions(20)
-    }
-
-    fn print_sessions(&mut self, most: usize) -> Result<()> {
+    fn list(&mut self, most: usize) -> Result<()> {
         let sessions = self.store.list()?;
         if sessions.is_empty() {
             self.screen.line("no sessions yet");

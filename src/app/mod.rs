@@ -8,6 +8,7 @@ mod completion;
 mod input;
 mod sessions;
 pub mod settings;
+mod shell_commands;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -22,7 +23,6 @@ use crate::event::Event;
 use crate::message::{Conversation, Message};
 use crate::render::Screen;
 use crate::session::Store;
-use crate::shell;
 use crate::signals::{INTERRUPTED, Signals};
 use crate::trust::Destination;
 use crate::usage::TurnUsage;
@@ -293,67 +293,6 @@ impl App {
             End::Interrupted => INTERRUPTED,
             End::Failed(error) => self.fail(error),
         }
-    }
-
-    /// Runs a command of the person's that the conversation does not learn of; its exit code.
-    pub async fn shell(&mut self, command: &str) -> u8 {
-        self.screen.end_line();
-        let result = if self.has_terminal() {
-            match self.source.terminal() {
-                Some(terminal) => terminal.hand_over(|| shell::run_on_terminal(command)),
-                None => shell::run_on_terminal(command),
-            }
-            .map(|code| {
-                self.screen.line(&format!("exit: {code}"));
-                code
-            })
-        } else {
-            let interrupts = self.start.signals.turn();
-            let limits = settings::limits(&self.config, &self.store);
-            let screen = &mut self.screen;
-            let mut show = |chunk: &str| screen.command_output(chunk);
-            shell::run(command, &limits, interrupts.token(), &mut show)
-                .await
-                .map(|outcome| outcome.end.code())
-        };
-        self.screen.end_line();
-        match result {
-            Ok(code) => u8::try_from(code & 0xff).unwrap_or(1),
-            Err(error) => self.fail(&Error::Config {
-                message: format!("cannot run the command: {error}"),
-                hint: None,
-            }),
-        }
-    }
-
-    /// Runs a command of the person's like the model's, and lets the conversation know (SPEC D8).
-    async fn shell_into_conversation(&mut self, command: &str) -> u8 {
-        self.screen.end_line();
-        let interrupts = self.start.signals.turn();
-        let limits = settings::limits(&self.config, &self.store);
-        let screen = &mut self.screen;
-        let mut show = |chunk: &str| screen.command_output(chunk);
-        match shell::run(command, &limits, interrupts.token(), &mut show).await {
-            Ok(outcome) => {
-                let text = format!(
-                    "I ran this command:\n{command}\n\nIts output:\n{}",
-                    outcome.text
-                );
-                self.conversation.push(Message::user(&text));
-                self.save(true);
-                0
-            }
-            Err(error) => self.fail(&Error::Config {
-                message: format!("cannot run the command: {error}"),
-                hint: None,
-            }),
-        }
-    }
-
-    /// Whether commands can be given a terminal.
-    fn has_terminal(&self) -> bool {
-        use std::io::IsTerminal;
-        std::io::stdin().is_terminal() && std::io::stdout().is_terminal()
     }
 
     /// Shows an error; the exit code that goes with it.

@@ -8,7 +8,7 @@ use crate::message::Message;
 use crate::session::{Found, Session};
 use crate::usage::{TurnUsage, Usage};
 
-use super::{App, Mode, settings};
+use super::{App, Mode};
 
 /// By how many points the usage has to grow before a declined compaction is offered again.
 const OFFER_AGAIN: f64 = 10.0;
@@ -110,10 +110,10 @@ impl App {
                 .declined_at
                 .is_none_or(|declined| percent >= declined + OFFER_AGAIN)
         {
-            if self.ask_to_compact(&usage).await {
-                self.compact(None).await;
-            } else {
+            if !self.ask_to_compact(&usage).await {
                 self.declined_at = Some(percent);
+            } else if let Err(error) = self.compact(None).await {
+                self.fail(&error);
             }
         }
     }
@@ -137,7 +137,11 @@ impl App {
             serde_json::to_string(self.conversation.messages()).map_or(0, |text| text.len());
         let mut usage = TurnUsage::default();
         usage.add(Usage::estimate(bytes + prompt.len(), 0));
-        if !self.ask_to_compact(&usage).await || !self.compact(None).await {
+        if !self.ask_to_compact(&usage).await {
+            return None;
+        }
+        if let Err(error) = self.compact(None).await {
+            self.fail(&error);
             return None;
         }
         if taken_back {
@@ -149,39 +153,32 @@ impl App {
         Some(summary)
     }
 
-    /// Replaces the conversation by its summary; whether that worked (SPEC E8).
-    pub(super) async fn compact(&mut self, focus: Option<&str>) -> bool {
+    /// Replaces the conversation by its summary; an error leaves it as it was (SPEC E8).
+    pub(super) async fn compact(&mut self, focus: Option<&str>) -> Result<()> {
         let interrupts = self.start.signals.turn();
         let window = self.context_window();
         let Agent { model, tools, .. } = &mut self.agent;
-        let screen = self.screen.as_mut();
         let compacted = compact::compact(
             model,
             tools.specs(),
             &self.conversation,
             focus,
             window,
-            screen,
+            self.screen.as_mut(),
             interrupts.token(),
-        );
-        match compacted.await {
-            Ok(compacted) => {
-                self.save(true);
-                self.conversation = compacted;
-                self.store.begin_compacted();
-                self.forget_usage();
-                self.save(true);
-                self.screen
-                    .event(Event::Notice("the conversation was compacted to a summary"));
-                true
-            }
-            Err(error) => {
-                self.screen.event(Event::Warning(
-                    "the conversation is as it was: it could not be compacted",
-                ));
-                self.fail(&error);
-                false
-            }
-        }
+        )
+        .await;
+        let compacted = compacted.inspect_err(|_| {
+            let notice = "the conversation could not be compacted and is as it was";
+            self.screen.event(Event::Warning(notice));
+        })?;
+        self.save(true);
+        self.conversation = compacted;
+        self.store.begin_compacted();
+        self.forget_usage();
+        self.save(true);
+        self.screen
+            .event(Event::Notice("the conversation was compacted to a summary"));
+        Ok(())
     }
 }
