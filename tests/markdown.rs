@@ -3,6 +3,8 @@
 //! Everything goes through the public sink, as the loop drives it. Snapshots of `tests/markdown/*.md`
 //! lie beside the sources.
 
+#![allow(clippy::expect_used)] // a test that cannot go on stops
+
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::fs;
@@ -242,7 +244,7 @@ fn strange_documents() -> impl Strategy<Value = String> {
         3 => Just(" "),
         2 => prop::sample::select(vec!["\n", "\n\n", "  \n", "\\\n"]),
         3 => prop::sample::select(vec![
-            "*", "**", "_", "~~", "`W", "``W", "[", "](", ")", "![", "<", ">", "<b>", "<br>", "</",
+            "*", "**", "_", "~~W", "`W", "``W", "[", "](", ")", "![", "<", ">", "<b>", "<br>", "</",
             "&", ";", "&#27;", "&lt;", "\\", "!", "\"", "'", "(", "|", "\\|", ":", "-", "=", "#",
             "日本語", "👍🏽", "👨\u{200D}👩", "❤\u{FE0F}", "e\u{301}", "1\u{FE0F}", "\u{200B}", "é",
         ]),
@@ -296,17 +298,17 @@ fn f8_hostile_documents_end_in_time() {
         (columns, "cell: cell"),
         ("x".repeat(1_000_000), "xxx"),
         (format!("{}\n", "- ".repeat(10_000)), "- -"),
-        (format!("```\n{}", "code\n".repeat(100_000)), "code\n"),
-        (format!("a **{}", "b ".repeat(100_000)), "a **b b"),
+        (format!("```\n{}", "code\n".repeat(20_000)), "code\n"),
+        (format!("a **{}", "b ".repeat(50_000)), "a **b b"),
         (
-            format!("{}a{}", "[".repeat(50_000), "](b)".repeat(50_000)),
+            format!("{}a{}", "[".repeat(10_000), "](b)".repeat(10_000)),
             "[[[",
         ),
-        (format!("|a|\n|-|\n{}", "|x|\n".repeat(50_000)), "│ x │"),
-        (format!("|{}", "y".repeat(500_000)), "|yyy"),
-        (format!("# {}", "z ".repeat(200_000)), "z z"),
-        ("\n".repeat(500_000), ""),
-        (format!("<{}", "a ".repeat(200_000)), "<a a"),
+        (format!("|a|\n|-|\n{}", "|x|\n".repeat(10_000)), "│ x │"),
+        (format!("|{}", "y".repeat(200_000)), "|yyy"),
+        (format!("# {}", "z ".repeat(50_000)), "z z"),
+        ("\n".repeat(100_000), ""),
+        (format!("<{}", "a ".repeat(50_000)), "<a a"),
     ];
     for (document, part) in &documents {
         assert!(rendered(&[document], 80, false).contains(part), "{part}");
@@ -366,7 +368,7 @@ fn f8_in_a_pipe_the_markdown_passes_through_but_for_control_characters() {
         screen.event(Event::Text("\x1b[31mx\x07\u{9b}2J\x1b"));
         screen.event(Event::Text("]0;title\x07y\n"));
         screen.event(Event::ReplyEnd);
-        expected.push_str(&format!("{text}xy\n"));
+        expected.extend([text.as_str(), "xy\n"]);
     }
     screen.finish().expect("written");
     assert_eq!(paper.text(), expected);

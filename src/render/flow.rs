@@ -4,6 +4,7 @@
 //! to move to the next row; any other is written at once and broken at the margin if need be (SPEC
 //! F8). The same text gives the same rows however it is cut into pieces. Nothing here knows Markdown.
 
+use crate::render::prefix::Prefix;
 use crate::render::text::{
     Gauge, Span, append, clusters, fitting_parts, is_widened_by_presentation, packing_columns,
 };
@@ -13,46 +14,6 @@ use crate::render::theme::{Page, Style};
 const MARGIN: usize = 20;
 /// The distance of tab stops in code.
 const TAB: usize = 4;
-
-/// What stands in front of a row: bars of quotes, list markers, indentation.
-#[derive(Debug, Clone, Default)]
-pub(super) struct Prefix {
-    spans: Vec<Span<Style>>,
-    columns: usize,
-}
-
-impl Prefix {
-    pub(super) fn push(&mut self, text: &str, style: Style) {
-        append(&mut self.spans, text, style);
-        self.columns += packing_columns(text);
-    }
-
-    pub(super) fn columns(&self) -> usize {
-        self.columns
-    }
-
-    fn put(&self, page: &mut Page) {
-        for span in &self.spans {
-            page.put(&span.text, span.style);
-        }
-    }
-
-    /// Writes it without the spaces at its end.
-    fn put_trimmed(&self, page: &mut Page) {
-        let is_visible = |span: &Span<Style>| !span.text.trim_end().is_empty();
-        let Some(last) = self.spans.iter().rposition(is_visible) else {
-            return;
-        };
-        for (index, span) in self.spans.iter().take(last + 1).enumerate() {
-            let text = if index == last {
-                span.text.trim_end()
-            } else {
-                &span.text
-            };
-            page.put(text, span.style);
-        }
-    }
-}
 
 /// What becomes of the word that is arriving.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -96,17 +57,24 @@ pub(super) struct Flow {
 }
 
 impl Flow {
-    /// Begins a block of `width` columns: its first row after `first`, the others after `rest`.
-    pub(super) fn begin(&mut self, first: Prefix, rest: Prefix, width: usize, quoted: bool) {
+    /// Begins a block of `width` columns whose rows come after `rest`, the first one after `first`
+    /// where that differs; `quoted` where no row may be without it.
+    pub(super) fn begin(
+        &mut self,
+        first: Option<Prefix>,
+        rest: Prefix,
+        width: usize,
+        quoted: bool,
+    ) {
         self.width = width;
-        self.first = Some(first);
+        self.first = first;
         self.rest = rest;
         self.breaks_addresses = quoted;
     }
 
     /// The columns a row has for text.
     pub(super) fn room(&self) -> usize {
-        let prefix = self.rest.columns;
+        let prefix = self.rest.columns();
         let first = self.first.as_ref().map_or(0, Prefix::columns);
         self.width.saturating_sub(prefix.max(first)).max(1)
     }
@@ -159,7 +127,7 @@ impl Flow {
         }
         let is_near_margin = start + MARGIN >= self.width;
         let fits_here = start + before + columns <= self.width;
-        let fits_below = self.rest.columns + before + columns <= self.width;
+        let fits_below = self.rest.columns() + before + columns <= self.width;
         if !is_near_margin || fits_here || !fits_below {
             return;
         }
@@ -204,7 +172,7 @@ impl Flow {
     /// Ends the row, or writes an empty one.
     pub(super) fn end_row(&mut self, page: &mut Page) {
         if self.open {
-            self.last_columns = self.column.saturating_sub(self.rest.columns);
+            self.last_columns = self.column.saturating_sub(self.rest.columns());
         } else {
             self.take_prefix().put_trimmed(page);
             self.last_columns = 0;
@@ -236,19 +204,15 @@ impl Flow {
         }
     }
 
-    /// Ends the block: what was held comes out, and the row ends.
+    /// Ends the block: what was held comes out, and the row ends. The first prefix is shown, even if
+    /// there was no row.
     pub(super) fn finish(&mut self, page: &mut Page) {
         self.end_word(page);
-        if self.open {
+        if self.open || self.first.is_some() {
             self.end_row(page);
         }
         self.breaks = 0;
         self.spaces = 0;
-    }
-
-    /// Whether the prefix of the first row has not been written.
-    pub(super) fn is_untouched(&self) -> bool {
-        self.first.is_some()
     }
 
     fn add_to_word(&mut self, text: &str, style: Style, page: &mut Page) {
@@ -358,7 +322,7 @@ impl Flow {
             return;
         }
         let edge = std::mem::take(&mut self.edge);
-        for part in fitting_parts(&edge, self.width.saturating_sub(self.rest.columns)) {
+        for part in fitting_parts(&edge, self.width.saturating_sub(self.rest.columns())) {
             self.gauge = Gauge::default();
             let columns = part.chars().map(|c| self.gauge.advance(c)).sum();
             self.place(part, columns, self.edge_style, page);
@@ -412,7 +376,7 @@ impl Flow {
     fn open_row(&mut self, page: &mut Page) {
         let prefix = self.take_prefix();
         prefix.put(page);
-        self.column = prefix.columns;
+        self.column = prefix.columns();
         self.open = true;
         self.fresh = true;
         self.spaces = 0;
@@ -468,7 +432,7 @@ mod tests {
         if quoted {
             bar.push("│ ", Style::default());
         }
-        flow.begin(bar.clone(), bar, width, quoted);
+        flow.begin(None, bar, width, quoted);
         for piece in pieces {
             flow.push(piece, Style::default(), &mut page);
         }
@@ -480,7 +444,7 @@ mod tests {
     fn so_far(pieces: &[&str], width: usize) -> String {
         let mut page = Page::new(false);
         let mut flow = Flow::default();
-        flow.begin(Prefix::default(), Prefix::default(), width, false);
+        flow.begin(None, Prefix::default(), width, false);
         for piece in pieces {
             flow.push(piece, Style::default(), &mut page);
         }

@@ -8,7 +8,8 @@
 use std::mem;
 
 use crate::render::flow::Flow;
-use crate::render::inline::{Piece, is_punctuation, parse};
+use crate::render::inline::{Piece, parse};
+use crate::render::openers::Openers;
 use crate::render::tag::{Tag, Target, Verdict};
 use crate::render::text::packing_columns;
 use crate::render::theme::{Page, Style};
@@ -17,28 +18,6 @@ use crate::render::theme::{Page, Style};
 const HOLD: usize = 512;
 /// How long an entity can be at most, from `&` to `;`.
 const ENTITY: usize = 34;
-
-/// A delimiter that waits for its counterpart.
-#[derive(Debug, Clone, Copy)]
-struct Opener {
-    /// Where it begins in the buffer.
-    at: usize,
-    kind: Kind,
-}
-
-#[derive(Debug, Clone, Copy)]
-enum Kind {
-    Bracket,
-    Emphasis {
-        delimiter: char,
-        /// How many characters of the run are not matched yet.
-        open: usize,
-        /// How many there were.
-        length: usize,
-        /// Whether the run could close something, too.
-        closes: bool,
-    },
-}
 
 /// What the next character is read as. Positions are those of the buffer.
 #[derive(Debug, Clone, Copy, Default)]
@@ -90,7 +69,7 @@ pub(super) struct Inline {
     read: usize,
     /// The character before the buffer.
     before: Option<char>,
-    openers: Vec<Opener>,
+    openers: Openers,
     mode: Mode,
     /// Whether a comment or the like turned out to be endless: none is looked for any more.
     no_declarations: bool,
@@ -177,7 +156,10 @@ impl Inline {
             Mode::Run { at: start } => {
                 let goes_on = self.char_at(start) == Some(c);
                 if !goes_on {
-                    self.resolve_run(start, c);
+                    let run = self.buffer.get(start..at).unwrap_or_default();
+                    let before = self.buffer.get(..start).unwrap_or_default();
+                    let before = before.chars().next_back().or(self.before);
+                    self.openers.take_run(run, start, before, c);
                 }
                 self.go_on_or(goes_on, Mode::Text)
             }
@@ -213,7 +195,7 @@ impl Inline {
                 true
             }
             Mode::Closed => {
-                self.drop_bracket();
+                self.openers.drop_bracket();
                 self.go_on_or(false, Mode::Text)
             }
             Mode::Target { at: start, target } => self.target(start, target, c),
@@ -238,12 +220,9 @@ impl Inline {
                 at,
                 tag: Tag::default(),
             },
-            ']' if self.last_bracket().is_some() => Mode::Closed,
+            ']' if self.openers.has_bracket() => Mode::Closed,
             '[' => {
-                self.openers.push(Opener {
-                    at,
-                    kind: Kind::Bracket,
-                });
+                self.openers.push_bracket(at);
                 Mode::Text
             }
             _ => Mode::Text,
@@ -274,101 +253,17 @@ impl Inline {
         match target.step(c) {
             Verdict::Open(target) => self.mode = Mode::Target { at: start, target },
             Verdict::Whole => {
-                self.openers.truncate(self.last_bracket().unwrap_or(0));
+                self.openers.close_bracket();
                 self.mode = Mode::Text;
             }
             Verdict::None => {
-                self.drop_bracket();
+                self.openers.drop_bracket();
                 self.read = start;
                 self.mode = Mode::Text;
                 return false;
             }
         }
         true
-    }
-
-    fn last_bracket(&self) -> Option<usize> {
-        let is_bracket = |opener: &Opener| matches!(opener.kind, Kind::Bracket);
-        self.openers.iter().rposition(is_bracket)
-    }
-
-    fn drop_bracket(&mut self) {
-        if let Some(index) = self.last_bracket() {
-            self.openers.remove(index);
-        }
-    }
-
-    /// Matches the run of delimiters from `start` on, now that the character after it is known.
-    fn resolve_run(&mut self, start: usize, after: char) {
-        let run = self.buffer.get(start..self.read).unwrap_or_default();
-        let before = self.buffer.get(..start).unwrap_or_default();
-        let before = before.chars().next_back().or(self.before);
-        let Some(delimiter) = run.chars().next() else {
-            return;
-        };
-        let length = run.len();
-        if delimiter == '~' && length != 2 {
-            // One tilde mostly means "about": it would hold the rest of the paragraph.
-            return;
-        }
-        let (opens, closes) = flanks(delimiter, before, after);
-        let mut left = length;
-        while closes && left > 0 {
-            let Some(index) = self.counterpart(delimiter, length, opens) else {
-                break;
-            };
-            left -= self.match_run(index, left);
-        }
-        if opens && left > 0 {
-            self.openers.push(Opener {
-                at: self.read - left,
-                kind: Kind::Emphasis {
-                    delimiter,
-                    open: left,
-                    length,
-                    closes,
-                },
-            });
-        }
-    }
-
-    /// The opener that a closing run matches, not beyond an open bracket.
-    fn counterpart(&self, closer: char, closer_length: usize, closer_opens: bool) -> Option<usize> {
-        for (index, opener) in self.openers.iter().enumerate().rev() {
-            let Kind::Emphasis {
-                delimiter,
-                length,
-                closes,
-                ..
-            } = opener.kind
-            else {
-                return None;
-            };
-            let is_odd = (closes || closer_opens)
-                && (length + closer_length) % 3 == 0
-                && (length % 3 != 0 || closer_length % 3 != 0);
-            if delimiter == closer && !is_odd {
-                return Some(index);
-            }
-        }
-        None
-    }
-
-    /// Closes what it can of the opener at `index` and drops those inside it; tells how many
-    /// characters of the closing run that took.
-    fn match_run(&mut self, index: usize, left: usize) -> usize {
-        self.openers.truncate(index + 1);
-        let Some(Kind::Emphasis { open, .. }) =
-            self.openers.last_mut().map(|opener| &mut opener.kind)
-        else {
-            return left;
-        };
-        let taken = if *open >= 2 && left >= 2 { 2 } else { 1 };
-        *open -= taken;
-        if *open == 0 {
-            self.openers.pop();
-        }
-        taken
     }
 
     fn char_at(&self, at: usize) -> Option<char> {
@@ -393,18 +288,22 @@ impl Inline {
             self.read = 0;
             return;
         }
-        let front = self.openers.remove(0);
-        let lost_bracket = matches!(front.kind, Kind::Bracket) && self.last_bracket().is_none();
-        match self.mode {
-            Mode::Closed if lost_bracket => self.mode = Mode::Text,
-            Mode::Target { at, .. } if lost_bracket => {
-                self.read = at;
-                self.mode = Mode::Text;
+        self.openers.drop_first();
+        if !self.openers.has_bracket() {
+            match self.mode {
+                Mode::Closed => self.mode = Mode::Text,
+                Mode::Target { at, .. } => {
+                    self.read = at;
+                    self.mode = Mode::Text;
+                }
+                _ => {}
             }
-            _ => {}
         }
-        let next_opener = self.openers.first().map(|opener| opener.at);
-        let next = next_opener.or(self.mode.start()).unwrap_or(self.read);
+        let next = self
+            .openers
+            .first()
+            .or(self.mode.start())
+            .unwrap_or(self.read);
         self.release(next, flow, page);
     }
 
@@ -413,9 +312,7 @@ impl Inline {
         let after = self.char_at(end);
         let slice: String = self.buffer.drain(..end).collect();
         self.read -= end;
-        for opener in &mut self.openers {
-            opener.at -= end;
-        }
+        self.openers.shift(end);
         self.mode.shift(end);
         if slice == "\\\n" {
             flow.break_row(page);
@@ -495,28 +392,10 @@ fn is_special(byte: u8) -> bool {
     )
 }
 
-/// Whether a run of delimiters between these characters can open and can close emphasis.
-fn flanks(delimiter: char, before: Option<char>, after: char) -> (bool, bool) {
-    let before_space = before.is_none_or(char::is_whitespace);
-    let after_space = after.is_whitespace();
-    let before_punctuation = before.is_some_and(is_punctuation);
-    let after_punctuation = is_punctuation(after);
-    let left = !after_space && (!after_punctuation || before_space || before_punctuation);
-    let right = !before_space && (!before_punctuation || after_space || after_punctuation);
-    if delimiter == '_' {
-        (
-            left && (!right || before_punctuation),
-            right && (!left || after_punctuation),
-        )
-    } else {
-        (left, right)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::render::flow::Prefix;
+    use crate::render::prefix::Prefix;
 
     struct Paragraph {
         inline: Inline,
@@ -531,9 +410,7 @@ mod tests {
                 flow: Flow::default(),
                 page: Page::new(false),
             };
-            paragraph
-                .flow
-                .begin(Prefix::default(), Prefix::default(), 10_000, false);
+            paragraph.flow.begin(None, Prefix::default(), 10_000, false);
             for piece in pieces {
                 paragraph
                     .inline
@@ -626,9 +503,9 @@ mod tests {
             "*a ", "[", "<!--", "`a ``b ", "<a b='", "[a](<", "](", "_a*", "&a", "\\[", "**a `",
             "![[",
         ] {
-            let source = unit.repeat(200_000 / unit.len());
+            let source = unit.repeat(20_000 / unit.len());
             let whole = Paragraph::of(&[&source]).whole();
-            assert!(whole.len() > 50_000, "{unit}");
+            assert!(whole.len() > 5_000, "{unit}");
         }
     }
 }

@@ -41,18 +41,12 @@ impl Html {
         self.is_over
     }
 
-    /// Begins a further line, which is indented by `indent` columns.
-    pub(super) fn begin_line(&mut self, indent: usize, flow: &mut Flow, page: &mut Page) {
-        flow.break_row(page);
-        flow.indent(indent, page);
-    }
-
     /// Takes a piece of a line in.
     pub(super) fn push(&mut self, piece: &str, flow: &mut Flow, page: &mut Page) {
         self.look_for_end(piece);
         let text = piece.trim_end_matches('\n');
         for part in text.split_inclusive('>') {
-            for part in part.split_inclusive(|c: char| c == '<') {
+            for part in part.split_inclusive('<') {
                 self.add(part, flow, page);
             }
         }

@@ -54,12 +54,12 @@ pub(super) fn parse(
         Neighbour::Punctuation => ".",
     };
     let source = format!("{head}{}{tail}", slice.replace('\n', LINE_START));
-    let mut pieces = Pieces::new(&source, head.len(), base);
+    let mut reader = Reader::new(&source, head.len(), base);
     let parser = Parser::new_ext(&source, Options::ENABLE_STRIKETHROUGH);
     for (event, range) in parser.into_offset_iter() {
-        pieces.take(event, range);
+        reader.take(event, range);
     }
-    pieces.finish(tail.len())
+    reader.finish(tail.len())
 }
 
 /// The pieces of a slice with breaks as newlines, for those who wrap a whole text at once.
@@ -135,7 +135,7 @@ struct Link {
     bare: bool,
 }
 
-struct Pieces<'a> {
+struct Reader<'a> {
     source: &'a str,
     /// How many bytes of text to drop from the front: the stand-in.
     skip: usize,
@@ -147,7 +147,7 @@ struct Pieces<'a> {
     pieces: Vec<Piece>,
 }
 
-impl<'a> Pieces<'a> {
+impl<'a> Reader<'a> {
     fn new(source: &'a str, skip: usize, base: Style) -> Self {
         Self {
             source,
@@ -415,12 +415,12 @@ mod tests {
     #[test]
     fn neighbours_decide_what_opens_and_closes() {
         let style = Style::default();
-        let bold = Piece::Text(span("a", style.with(Style::BOLD)));
-        assert_eq!(parse("**a**", Some('x'), Some('y'), style), [bold.clone()]);
-        assert_eq!(parse("**a**", Some('.'), None, style), [bold]);
-        let literal = Piece::Text(span("_a_", style));
-        assert_eq!(parse("_a_", Some('x'), None, style), [literal.clone()]);
-        assert_eq!(parse("_a_", None, Some('x'), style), [literal]);
+        let bold = [Piece::Text(span("a", style.with(Style::BOLD)))];
+        assert_eq!(parse("**a**", Some('x'), Some('y'), style), bold);
+        assert_eq!(parse("**a**", Some('.'), None, style), bold);
+        let literal = [Piece::Text(span("_a_", style))];
+        assert_eq!(parse("_a_", Some('x'), None, style), literal);
+        assert_eq!(parse("_a_", None, Some('x'), style), literal);
         assert_eq!(
             parse("**「重要」**", None, Some('で'), style)[0],
             Piece::Text(span("**「重要」**", style))

@@ -1,7 +1,80 @@
-//! What a source line begins, told from as few of its first characters as possible.
+//! The source line that is arriving, and what it begins, told from as few of its first characters as
+//! possible.
 //!
-//! Pure functions over the start of a line, containers taken off. Where more characters could change
-//! the answer there is none yet, so that the answer never depends on how the text arrives.
+//! Where more characters could change the answer there is none yet, so that the answer never depends
+//! on how the text arrives. What follows from it is not known here.
+
+use std::mem;
+
+/// How many bytes of a line may be undecided; what is not clear by then is text.
+pub(super) const START: usize = 256;
+/// The distance of tab stops.
+const TAB: usize = 4;
+
+/// The source line that is arriving.
+#[derive(Debug, Default)]
+pub(super) struct Line {
+    /// Its start, as long as it is not decided what it is.
+    pub(super) start: String,
+    /// The column of the source at which that begins.
+    column: usize,
+    /// How many of the containers it goes on with.
+    pub(super) matched: usize,
+    /// Whether it goes on with no more of them.
+    pub(super) departed: bool,
+    /// Whether the rest of it goes to the leaf.
+    pub(super) in_leaf: bool,
+}
+
+impl Line {
+    /// As much of the start as is looked at: so it is the same however much has come.
+    pub(super) fn window(&self) -> &str {
+        let mut end = START.min(self.start.len());
+        while !self.start.is_char_boundary(end) {
+            end -= 1;
+        }
+        self.start.get(..end).unwrap_or_default()
+    }
+
+    /// Replaces tabs in front of the text by spaces, up to the next tab stop each.
+    pub(super) fn expand_indent(&mut self) {
+        let is_space = |byte: u8| matches!(byte, b' ' | b'\t');
+        let end = self.start.bytes().position(|byte| !is_space(byte));
+        let end = end.unwrap_or(self.start.len()).min(START);
+        let Some(indent) = self.start.get(..end).filter(|indent| indent.contains('\t')) else {
+            return;
+        };
+        let mut columns = 0;
+        for byte in indent.bytes() {
+            let at = self.column + columns;
+            columns += if byte == b'\t' { TAB - at % TAB } else { 1 };
+        }
+        self.start.replace_range(..end, &" ".repeat(columns));
+    }
+
+    pub(super) fn consume(&mut self, bytes: usize) {
+        self.start.drain(..bytes.min(self.start.len()));
+        self.column += bytes;
+    }
+
+    /// Takes off the mark of a quote and the space that may follow it.
+    pub(super) fn consume_quote(&mut self, indent: usize) {
+        self.consume(indent + 1);
+        self.expand_indent();
+        if self.start.starts_with(' ') {
+            self.consume(1);
+        }
+    }
+
+    pub(super) fn end(&mut self) {
+        let mut start = mem::take(&mut self.start);
+        start.clear();
+        *self = Self {
+            start,
+            ..Self::default()
+        };
+    }
+}
 
 /// What a line turns out to be.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -40,11 +113,11 @@ pub(super) enum Marker {
 }
 
 impl Marker {
-    /// Whether an item with this marker goes on with the list of `other`.
-    pub(super) fn is_like(self, other: Self) -> bool {
-        match (self, other) {
-            (Self::Bullet(a), Self::Bullet(b)) | (Self::Number(_, a), Self::Number(_, b)) => a == b,
-            _ => false,
+    /// The marker that is shown after an item with the marker `before`: in a list, numbers count on.
+    pub(super) fn after(self, before: Self) -> Self {
+        match (before, self) {
+            (Self::Number(number, a), Self::Number(_, b)) if a == b => Self::Number(number + 1, b),
+            _ => self,
         }
     }
 }

@@ -293,13 +293,13 @@ fn fit(natural: &[usize], room: usize) -> Layout {
         left -= *width;
         wide -= 1;
     }
-    if wide > 0 {
-        let share = left / wide;
-        let mut extra = left % wide;
-        for width in widths.iter_mut().filter(|width| **width > share) {
-            *width = share + usize::from(extra > 0);
-            extra = extra.saturating_sub(1);
-        }
+    let Some(share) = left.checked_div(wide) else {
+        return Layout::Grid(widths);
+    };
+    let mut extra = left % wide;
+    for width in widths.iter_mut().filter(|width| **width > share) {
+        *width = share + usize::from(extra > 0);
+        extra = extra.saturating_sub(1);
     }
     Layout::Grid(widths)
 }
@@ -341,7 +341,7 @@ fn cell_columns(cell: &[Span<Style>]) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::render::flow::Prefix;
+    use crate::render::prefix::Prefix;
 
     fn drawn(source: &str, width: usize) -> Vec<String> {
         let mut lines = source.lines();
@@ -349,7 +349,7 @@ mod tests {
         let mut table = Table::begin(header, delimiter).expect("a table");
         let mut flow = Flow::default();
         let mut page = Page::new(false);
-        flow.begin(Prefix::default(), Prefix::default(), width, false);
+        flow.begin(None, Prefix::default(), width, false);
         for line in lines {
             table.push(line, &mut flow, &mut page);
         }

@@ -43,6 +43,8 @@ pub(super) enum Tag {
     Declaration,
 }
 
+// The arms stand in the order of the states, so that each state can be read by itself.
+#[allow(clippy::match_same_arms)]
 impl Tag {
     /// Reads `c`; `so_far` is what came before it, from the `<` on.
     pub(super) fn step(self, c: char, so_far: &str) -> Verdict<Self> {
@@ -138,6 +140,7 @@ pub(super) enum Target {
     End,
 }
 
+#[allow(clippy::match_same_arms)] // as above
 impl Target {
     /// Reads `c`.
     pub(super) fn step(self, c: char) -> Verdict<Self> {
