@@ -91,9 +91,7 @@ impl Connection {
         let response = self.send(request, cancel).await?;
         let response = self.accepted(response, cancel).await?;
         self.read(response, decoder.as_mut(), sink, cancel).await?;
-        let reply = decoder.finish(sink).map_err(Failure::from);
-        sink.flush();
-        reply
+        decoder.finish(sink).map_err(Failure::from)
     }
 
     /// The body of the answer to a request, as text; for what is no question to the model.

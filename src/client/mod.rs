@@ -25,7 +25,7 @@ use tokio_util::sync::CancellationToken;
 use crate::error::{ApiErrorKind, Error, Result};
 use crate::event::{Event, Sink};
 use crate::model::{BoxFuture, Model, Reply, Request};
-use crate::wire::{ChatCompletions, Dialect, Question, Wire, stated_limit};
+use crate::wire::{ChatCompletions, Dialect, Question, Refusal, Wire, stated_limit};
 
 use exchange::Connection;
 use failure::Failure;
@@ -158,6 +158,7 @@ impl Client {
             let failure = match outcome.await {
                 Ok(reply) => {
                     sink.event(Event::ReplyEnd);
+                    sink.flush();
                     self.remember(dialect);
                     return Ok(reply);
                 }
@@ -233,37 +234,47 @@ impl Client {
 
     /// The failure with a hint, where one helps.
     fn explained(&self, mut failure: Failure) -> Failure {
-        let Failure::Refused(refusal) = &mut failure else {
-            return failure;
-        };
-        let has_key = self
-            .settings
-            .api_key
-            .as_ref()
-            .is_some_and(|key| !key.is_empty());
-        let hint = if ladder::refuses_tools(refusal) {
-            Some("bantam works by calling tools; choose a model that can (/models lists them)")
-        } else {
-            match refusal.error.kind {
-                ApiErrorKind::Auth if !has_key => {
-                    Some("set api_key in .bantam.cfg, or OPENAI_API_KEY in the environment")
-                }
-                ApiErrorKind::Auth => {
-                    Some("check api_key, and whether it belongs to this endpoint")
-                }
-                ApiErrorKind::NotFound if !self.settings.endpoint.contains("/v1") => Some(
-                    "does the endpoint need `/v1` at its end? Otherwise check the model's name",
-                ),
-                ApiErrorKind::NotFound => {
-                    Some("check the endpoint and the model's name (/models lists them)")
-                }
-                _ => None,
+        match &mut failure {
+            Failure::Refused(refusal) => {
+                let hint = self.hint(refusal);
+                refusal.error.hint = refusal.error.hint.take().or(hint.map(Into::into));
             }
-        };
-        if let Some(hint) = hint {
-            refusal.error.hint.get_or_insert_with(|| hint.into());
+            Failure::Foreign(message) if !self.settings.endpoint.contains("/v1") => {
+                message.push_str(" (does the endpoint need `/v1` at its end?)");
+            }
+            _ => {}
         }
         failure
+    }
+
+    fn hint(&self, refusal: &Refusal) -> Option<&'static str> {
+        let Settings {
+            endpoint, api_key, ..
+        } = &*self.settings;
+        let has_key = api_key.as_ref().is_some_and(|key| !key.is_empty());
+        if ladder::refuses_tools(refusal) {
+            return Some(
+                "bantam works by calling tools; choose a model that can (/models lists them)",
+            );
+        }
+        match refusal.error.kind {
+            ApiErrorKind::Auth if has_key => {
+                Some("check api_key, and whether it belongs to this endpoint")
+            }
+            ApiErrorKind::Auth => {
+                Some("set api_key in .bantam.cfg, or OPENAI_API_KEY in the environment")
+            }
+            ApiErrorKind::NotFound if endpoint.contains(self.wire.path()) => {
+                Some("leave `/chat/completions` off the endpoint; it is appended to it")
+            }
+            ApiErrorKind::NotFound if endpoint.contains("/v1") => Some(
+                "is the endpoint right up to its `/v1`, and the model's name (/models lists them)?",
+            ),
+            ApiErrorKind::NotFound => {
+                Some("does the endpoint need `/v1` at its end? Otherwise check the model's name")
+            }
+            _ => None,
+        }
     }
 }
 

@@ -69,16 +69,17 @@ pub(super) fn named_in(headers: &HeaderMap, now: SystemTime) -> Option<Duration>
     millis.or(seconds)
 }
 
-/// A duration for people: `45 s`, `3 min 20 s`, `12 h`.
+/// A duration for people, in seconds and, where that says little, in more than seconds.
 fn spelt(duration: Duration) -> String {
     let seconds = duration.as_secs();
-    match (seconds / 3_600, seconds / 60 % 60, seconds % 60) {
-        (0, 0, seconds) => format!("{seconds} s"),
+    let more = match (seconds / 3_600, seconds / 60 % 60, seconds % 60) {
+        (0, 0, _) => return format!("{seconds} s"),
         (0, minutes, 0) => format!("{minutes} min"),
         (0, minutes, seconds) => format!("{minutes} min {seconds} s"),
         (hours, 0, _) => format!("{hours} h"),
         (hours, minutes, _) => format!("{hours} h {minutes} min"),
-    }
+    };
+    format!("{seconds} s, which is {more}")
 }
 
 #[cfg(test)]
@@ -131,7 +132,7 @@ mod tests {
     #[test]
     fn c3_a_wait_over_two_minutes_ends_the_run_with_the_time_named() {
         for (seconds, named) in [
-            (121, "2 min 1 s"),
+            (121, "121 s, which is 2 min 1 s"),
             (180, "3 min"),
             (43_200, "12 h"),
             (43_260, "12 h 1 min"),

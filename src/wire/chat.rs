@@ -158,7 +158,14 @@ impl Answer {
         }
         match serde_json::from_str::<Value>(text) {
             Ok(value) if is_error(&value) => Err(Fault::Refused(Refusal::from_value(&value))),
-            Ok(_) => Ok(!whole),
+            Ok(value) => {
+                // A key that comes twice is an error for the strict reader, not for this one.
+                let text = value.to_string();
+                match serde_json::from_str::<Chunk<'_>>(&text) {
+                    Ok(chunk) => self.chunk(chunk, &text, whole, sink),
+                    Err(_) => Ok(!whole),
+                }
+            }
             Err(_) => Ok(false),
         }
     }
@@ -552,6 +559,7 @@ mod tests {
             ("whole answer in an event", stream(&[r#"{"choices":[{"message":{"content":"hello"},"finish_reason":"stop"}]}"#, "[DONE]"])),
             ("whole answer without finish_reason", r#"{"choices":[{"message":{"content":"hello"}}]}"#.into()),
             ("other lines", format!("hello: there\n\n{}", stream(&[HELLO, STOP]))),
+            ("a key that comes twice", stream(&[r#"{"choices":[{"delta":{"content":"","content":"hello"}}]}"#, STOP])),
             ("second choice", stream(&[r#"{"choices":[{"index":0,"delta":{"content":"hel"}},{"index":1,"delta":{"content":"lo"}}]}"#, STOP])),
         ] {
             assert_eq!(text(&body), "hello", "{name}");

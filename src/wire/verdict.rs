@@ -21,7 +21,7 @@ pub(super) fn classify(said: &Said, http: Option<u16>, wait: Option<Duration>) -
         return ApiErrorKind::Server;
     }
     match status {
-        Some(401 | 403 | 407) => ApiErrorKind::Auth,
+        Some(401 | 403) => ApiErrorKind::Auth,
         Some(402) => ApiErrorKind::Quota,
         Some(404) => ApiErrorKind::NotFound,
         Some(413) if rate => ApiErrorKind::RateLimit,
