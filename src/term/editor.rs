@@ -98,9 +98,8 @@ impl Editor {
     /// Inserts what was typed.
     pub(super) fn type_text(&mut self, typed: &str) {
         self.settle();
-        let (at, cursor) = (self.cursor, self.cursor);
-        self.undo.record_typing(at, typed, cursor);
-        self.splice(at..at, typed);
+        self.undo.record_typing(self.cursor, typed);
+        self.splice(self.cursor..self.cursor, typed);
     }
 
     /// Inserts a block as one change: a paste, a completed word.

@@ -125,7 +125,7 @@ impl Input {
     fn take_in(&mut self) {
         while self.source.is_unfinished() || Source::is_readable(Duration::ZERO) {
             let patience = self.source.patience();
-            if self.fill(Some(patience)).is_some() {
+            if let Some(Event::End | Event::Gone) = self.fill(Some(patience)) {
                 return;
             }
         }

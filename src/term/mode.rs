@@ -31,6 +31,8 @@ struct Held {
     dumb: bool,
     /// Given back for the time being: the mode is only noted.
     given_back: bool,
+    /// Others may have written since we did: nobody knows where the cursor is.
+    disturbed: bool,
     pasting: bool,
     /// How many rows of a prompt are below the cursor, while one is on the screen.
     below: Option<usize>,
@@ -54,6 +56,7 @@ pub(super) fn take(dumb: bool, waker: Waker) -> io::Result<()> {
         mode: Mode::Found,
         dumb,
         given_back: false,
+        disturbed: false,
         pasting: false,
         below: None,
         waker,
@@ -74,15 +77,25 @@ pub(super) fn enter(mode: Mode) {
     if let Some(held) = terminal().as_mut() {
         held.mode = mode;
         held.below = None;
+        held.disturbed = held.given_back;
         held.apply();
     }
 }
 
-/// Notes how many rows of the prompt are below the cursor.
-pub(super) fn note_rows_below(rows: usize) {
+/// Whether others may have written since we did, in which case nothing was written until this call.
+pub(super) fn take_disturbed() -> bool {
+    terminal()
+        .as_mut()
+        .is_some_and(|held| std::mem::take(&mut held.disturbed))
+}
+
+/// Writes what makes the screen show a prompt, of which so many rows are below the cursor then.
+pub(super) fn write_prompt(text: &str, rows_below: usize) {
+    // Noted first: whoever gives the terminal back meanwhile leaves rather too many rows than too few.
     if let Some(held) = terminal().as_mut() {
-        held.below = Some(rows);
+        held.below = Some(rows_below);
     }
+    write(text);
 }
 
 /// Gives the terminal back as it was found, with the cursor below what is on the screen. Harmless
@@ -126,11 +139,11 @@ pub fn size() -> (usize, usize) {
     (known(columns, 80), known(rows, 24))
 }
 
-/// Writes to the terminal, in one piece where it takes it. There is nobody to tell of a failure: a
-/// terminal that vanished is noticed by who reads from it.
+/// Writes to the terminal, in one piece where it takes it; not while it is given back. There is nobody
+/// to tell of a failure: a terminal that vanished is noticed by who reads from it.
 pub(super) fn write(text: &str) {
-    let ours = terminal().as_ref().is_some_and(|held| !held.given_back);
-    if ours {
+    let is_ours = |held: &Held| !held.given_back && !held.disturbed;
+    if terminal().as_ref().is_some_and(is_ours) {
         platform::write(text.as_bytes());
     }
 }
@@ -166,6 +179,7 @@ impl Held {
         self.apply();
         self.mode = mode;
         self.given_back = true;
+        self.disturbed = true;
     }
 }
 

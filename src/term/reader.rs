@@ -146,7 +146,7 @@ impl Reading<'_> {
         loop {
             self.show();
             match self.take_what_is_there(is_wanted) {
-                Some(End::Gone) => return End::Gone,
+                Some(end @ (End::Gone | End::Submitted(_))) => return end,
                 Some(end) => {
                     self.leave();
                     return end;
@@ -173,15 +173,15 @@ impl Reading<'_> {
         match self.input.next() {
             Event::Typed(typed) => self.take_typed(typed),
             Event::Woken => (!is_wanted()).then_some(End::Unwanted),
-            Event::Resized => {
+            Event::Continued if mode::take_disturbed() => {
+                self.begin_again();
+                None
+            }
+            Event::Resized | Event::Continued => {
                 let mut out = String::new();
                 let reflows = self.reader.habits.reflows;
                 self.painter.resize(mode::size(), reflows, &mut out);
                 mode::write(&out);
-                None
-            }
-            Event::Continued => {
-                self.begin_again();
                 None
             }
             Event::Interrupted => self.interrupt(),
@@ -308,8 +308,8 @@ impl Reading<'_> {
             }
             return None;
         }
-        self.show_end();
         provoked_panic(self.reader.editor.text());
+        self.leave();
         Some(End::Submitted(self.reader.editor.take()))
     }
 
@@ -397,16 +397,11 @@ impl Reading<'_> {
         self.paint(cursor);
     }
 
-    /// Shows the text with the cursor at its end and nothing below, to be left behind.
-    fn show_end(&mut self) {
+    /// Leaves the text behind, whole and with nothing below, and goes to the row after it.
+    fn leave(&mut self) {
         self.below.clear();
         self.search = None;
         self.paint(self.reader.editor.text().len());
-    }
-
-    /// Leaves the prompt on the screen and goes below it.
-    fn leave(&mut self) {
-        self.show_end();
         let mut out = String::new();
         self.painter.finish(&mut out);
         mode::write(&out);
@@ -437,8 +432,7 @@ impl Reading<'_> {
         };
         let mut out = String::new();
         self.painter.refresh(&view, &mut out);
-        mode::write(&out);
-        mode::note_rows_below(self.painter.rows_below());
+        mode::write_prompt(&out, self.painter.rows_below());
     }
 }
 

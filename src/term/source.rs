@@ -89,14 +89,15 @@ mod unix {
             });
             raised
         };
+        let (called, continued) = (flag(Event::Woken), flag(Event::Continued));
         for (signal, event) in [(SIGWINCH, Event::Resized), (SIGINT, Event::Interrupted)] {
             flag::register(signal, flag(event))?;
             low_level::pipe::register(signal, bell.try_clone()?)?;
         }
         let waker = Waker {
             bell: Arc::new(bell),
-            called: flag(Event::Woken),
-            continued: flag(Event::Continued),
+            called,
+            continued,
         };
         let source = Source {
             decoder: Decoder::default(),

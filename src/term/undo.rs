@@ -35,20 +35,22 @@ impl Undo {
         self.typing = None;
     }
 
-    /// Notes that `inserted` was typed at byte `at`. What is typed in one go, up to the end of a
-    /// word, is one change.
-    pub(super) fn record_typing(&mut self, at: usize, inserted: &str, cursor: usize) {
-        let begins_word = inserted.chars().next().is_some_and(|c| !c.is_whitespace());
-        let goes_on = self
-            .typing
-            .is_some_and(|last| !(last.is_whitespace() && begins_word));
-        match self.changes.last_mut() {
-            Some(last) if goes_on && last.at + last.inserted == at => {
-                last.inserted += inserted.len();
+    /// Notes that `typed` was typed at byte `at`, in one piece or in many: up to the end of a word it
+    /// is one change.
+    pub(super) fn record_typing(&mut self, at: usize, typed: &str) {
+        for (offset, c) in typed.char_indices() {
+            let at = at + offset;
+            let last = self.changes.last();
+            let joins = last.is_some_and(|last| last.at + last.inserted == at);
+            let goes_on = |last: char| !last.is_whitespace() || c.is_whitespace();
+            if !joins || !self.typing.is_some_and(goes_on) {
+                self.record(at, "", "", at);
             }
-            _ => self.record(at, "", inserted, cursor),
+            if let Some(last) = self.changes.last_mut() {
+                last.inserted += c.len_utf8();
+            }
+            self.typing = Some(c);
         }
-        self.typing = inserted.chars().next_back();
     }
 
     /// Takes the last change out.

@@ -28,8 +28,8 @@ const PROMPT_FILE: &str = "prompt.txt";
 
 /// A run to be: what it finds and what it is given.
 pub(crate) struct Cli {
-    home: TempDir,
-    directory: TempDir,
+    pub(super) home: TempDir,
+    pub(super) directory: TempDir,
     config: String,
     arguments: Vec<OsString>,
     environment: Vec<(OsString, OsString)>,
@@ -191,7 +191,7 @@ impl Cli {
         }
     }
 
-    fn command(&self) -> Command {
+    pub(super) fn command(&self) -> Command {
         if !self.config.is_empty() {
             put(
                 &self.directory.path().join("model.cfg"),

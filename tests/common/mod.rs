@@ -19,6 +19,7 @@ pub(crate) mod model;
 pub(crate) mod output;
 pub(crate) mod process;
 pub(crate) mod proxy;
+pub(crate) mod pty;
 pub(crate) mod reply;
 pub(crate) mod request;
 pub(crate) mod server;

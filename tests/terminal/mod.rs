@@ -1,0 +1,23 @@
+//! The terminal, with the real program at it (SPEC F, C11 at the keyboard, D8, A1).
+
+use crate::common::cli::Cli;
+use crate::common::pty::Pty;
+use crate::common::server::{Reply, Server};
+
+mod history;
+mod interrupts;
+mod keys;
+mod leaving;
+mod paste;
+mod plain;
+mod screen;
+mod typed_ahead;
+
+/// A run against a server that answers with these replies, at its first prompt.
+#[track_caller]
+fn at_prompt(replies: impl IntoIterator<Item = Reply>) -> (Server, Pty) {
+    let server = Server::start(replies);
+    let pty = Pty::start(Cli::against(&server));
+    pty.wait_for_prompt();
+    (server, pty)
+}
