@@ -211,7 +211,7 @@ fn e10_a_path_at_the_start_is_a_prompt_and_a_mistyped_command_is_not() {
 }
 
 #[test]
-fn reports_56_the_question_for_compaction_is_not_asked_without_a_terminal() {
+fn e9_the_question_for_compaction_is_not_asked_without_a_terminal() {
     let full = Reply::stream()
         .text("one")
         .finish("stop")

@@ -101,7 +101,7 @@ pub(crate) struct Exemptions {
     pub(crate) leftovers: bool,
 }
 
-/// What every server may demand of a conversation (SPEC C6, C11; `notes` on message order).
+/// What every server may demand of a conversation (SPEC C6, C11).
 #[track_caller]
 pub(crate) fn check_messages(messages: &[Value]) {
     let shown = || serde_json::to_string_pretty(messages).unwrap();
@@ -126,6 +126,12 @@ pub(crate) fn check_messages(messages: &[Value]) {
             continue;
         }
         assert!(open.is_empty(), "calls without a result: {}", shown());
+        let before = index.checked_sub(1).map(|at| &messages[at]["role"]);
+        assert!(
+            role != "user" || before.is_some_and(|before| before != "user" && before != "tool"),
+            "some servers refuse a user message after another or after a result: {}",
+            shown()
+        );
         if role == "assistant" {
             open = check_assistant(message);
         }

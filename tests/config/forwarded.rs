@@ -159,3 +159,44 @@ fn b5_a_header_that_is_none_is_told_and_no_panic() {
         run.stderr_has("header").stderr_lacks("panicked");
     }
 }
+
+#[test]
+fn b4_parameters_that_servers_know_are_no_typing_errors() {
+    let parameters = [
+        "models",
+        "top_k",
+        "min_p",
+        "n",
+        "seed",
+        "stop",
+        "user",
+        "store",
+        "metadata",
+        "route",
+        "plugins",
+        "provider",
+        "reasoning",
+        "think",
+        "thinking",
+        "verbosity",
+        "modalities",
+        "prediction",
+        "num_ctx",
+        "keep_alive",
+        "max_completion_tokens",
+        "parallel_tool_calls",
+        "tool_choice",
+        "response_format",
+        "service_tier",
+        "logit_bias",
+        "transforms",
+        "safe_prompt",
+    ];
+    let settings: String = parameters.map(|name| format!("{name}=[1]\n")).concat();
+    let (request, run) = asked_with(&settings);
+    run.stderr_is("...requesting...\n");
+    let body = request.json();
+    for name in parameters {
+        assert_eq!(body[name], json!([1]), "{name}");
+    }
+}

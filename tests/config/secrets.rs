@@ -140,3 +140,33 @@ fn b9_credentials_in_an_endpoint_are_not_shown() {
     run.interrupt();
     run.finish().code(130).lacks("pass-word-123");
 }
+
+#[test]
+fn b9_a_key_that_comes_in_two_pieces_is_masked_all_the_same() {
+    let (first, second) = KEY.split_at(10);
+    let command = format!("printf %s {first}; sleep 0.1; printf '%s and more\\n' {second}");
+    let server = Server::start([Reply::shell(&command), Reply::answer("ok")]);
+    let run = Cli::against(&server)
+        .config(&format!("api_key={KEY}"))
+        .prompt("x")
+        .run();
+    run.success().stdout_has(" and more\n").lacks(KEY);
+    let result = server.last_request().result();
+    assert!(
+        !result.contains(KEY) && result.contains(" and more"),
+        "{result}"
+    );
+}
+
+#[test]
+fn b9_without_a_config_the_key_of_the_environment_is_told_to_go_to_the_default_endpoint() {
+    let run = Cli::new()
+        .env("OPENAI_API_KEY", KEY)
+        .env("HTTPS_PROXY", "http://127.0.0.1:1")
+        .lines(["/quit"])
+        .run();
+    run.success()
+        .stderr_has("OPENAI_API_KEY")
+        .stderr_has("api.kilo.ai")
+        .lacks(KEY);
+}

@@ -154,6 +154,22 @@ fn c3_every_way_to_name_a_wait_is_understood() {
 }
 
 #[test]
+fn c3_a_wait_that_is_none_leaves_the_delay() {
+    for wait in [
+        "banana",
+        "-5",
+        "0",
+        "Thu, 01 Jan 1970 00:00:00 GMT",
+        "NaN",
+        "-inf",
+    ] {
+        let server = Server::start([Reply::error(429, "x").header("Retry-After", wait)]);
+        let run = Cli::against(&server).prompt("x").start();
+        interrupt_in_back_off(run, "in 1 s");
+    }
+}
+
+#[test]
 fn c3_a_wait_of_more_than_two_minutes_ends_the_run_with_the_time_named() {
     let server = Server::start([Reply::error(429, "slow down").header("Retry-After", "3600")]);
     let run = Cli::against(&server).prompt("x").run();

@@ -7,6 +7,7 @@ use crate::common::server::{Reply, Request, Server};
 
 mod calls;
 mod errors;
+mod fallbacks;
 mod framing;
 mod usage;
 mod window;

@@ -24,6 +24,15 @@ fn c14_usage_is_found_wherever_it_lives() {
             "100 prompt + 5 completion",
         ),
         (
+            json!({"completion_tokens": 5,
+                "prompt_cache_hit_tokens": 60, "prompt_cache_miss_tokens": 40}),
+            "100 prompt (60 cached, 40 uncached) + 5 completion",
+        ),
+        (
+            json!({"prompt_tokens": 10, "completion_tokens": 5, "cache_read_input_tokens": 90}),
+            "100 prompt (90 cached, 10 uncached) + 5 completion",
+        ),
+        (
             json!({"prompt_tokens": 100.0, "completion_tokens": 5, "prompt_tokens_details": null}),
             "100 prompt + 5 completion",
         ),

@@ -203,6 +203,7 @@ fn d5_a_background_process_does_not_hold_the_call_and_lives_on() {
 }
 
 #[test]
+#[cfg(target_os = "linux")]
 fn d5_a_process_that_left_the_session_does_not_hold_the_call() {
     let begun = Instant::now();
     let command =
@@ -249,7 +250,7 @@ fn d5_a_server_of_an_earlier_call_is_there_in_the_next_one() {
 }
 
 #[test]
-fn reports_31_the_key_of_the_environment_is_masked_where_a_command_shows_it() {
+fn b9_the_key_of_the_environment_is_masked_where_a_command_shows_it() {
     let server = Server::start([Reply::shell("env"), Reply::answer("ok")]);
     let run = Cli::against(&server)
         .env("OPENAI_API_KEY", "sk-secret-0123456789")
@@ -265,9 +266,23 @@ fn reports_31_the_key_of_the_environment_is_masked_where_a_command_shows_it() {
 }
 
 #[test]
-fn reports_26_twenty_commands_in_a_row_work() {
+fn d3_twenty_commands_in_a_row_work() {
     let commands = (0..20).map(|_| Reply::shell("true"));
     let server = Server::start(commands.chain([Reply::answer("ok")]));
     Cli::against(&server).prompt("x").run().success();
     assert_eq!(server.last_request().contents("tool").len(), 20);
+}
+
+#[test]
+fn d3_the_signals_of_a_command_are_as_a_shell_expects_them() {
+    assert_eq!(shell("yes | head -n 1"), "y\n\n\nexit: 0");
+    let caught = shell("trap 'echo caught' INT TERM; kill -INT $$; kill -TERM $$");
+    assert_eq!(caught, "caught\ncaught\n\n\nexit: 0");
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn d3_a_command_gets_none_of_our_connections() {
+    let sockets = shell("ls -l /proc/$$/fd | grep -c socket; exit 0");
+    assert_eq!(sockets, "0\n\n\nexit: 0");
 }

@@ -2,7 +2,8 @@
 
 use std::fs;
 use std::io::Read;
-use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
+use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt, symlink};
+use std::os::unix::net::UnixListener;
 use std::path::Path;
 use std::process::Command;
 
@@ -276,6 +277,36 @@ fn d2_a_device_is_written_in_place() {
     let call = json!({"path": "/dev/null", "content": "x"});
     write_in(|cli| cli, &call);
     assert!(Path::new("/dev/null").metadata().unwrap().len() == 0);
+}
+
+#[test]
+fn d2_a_file_in_a_directory_that_cannot_be_written_is_written_in_place() {
+    let call = json!({"path": "closed/f", "content": "new"});
+    let server = Server::start([Reply::call("a", "write_file", &call), Reply::answer("ok")]);
+    let cli = Cli::against(&server).file("closed/f", "old").prompt("x");
+    let closed = cli.directory().join("closed");
+    fs::set_permissions(&closed, fs::Permissions::from_mode(0o555)).unwrap();
+    let before = fs::metadata(closed.join("f")).unwrap().ino();
+    let run = cli.run();
+    run.success().file("closed/f", "new");
+    let after = fs::metadata(closed.join("f")).unwrap().ino();
+    fs::set_permissions(&closed, fs::Permissions::from_mode(0o755)).unwrap();
+    // Nothing is closed to the superuser.
+    assert!(after == before || rustix::process::geteuid().is_root());
+}
+
+#[test]
+fn d2_a_socket_is_an_error() {
+    let call = json!({"path": "socket", "content": "x"});
+    let server = Server::start([Reply::call("a", "write_file", &call), Reply::answer("ok")]);
+    let cli = Cli::against(&server).prompt("x");
+    let _listener = UnixListener::bind(cli.directory().join("socket")).unwrap();
+    let run = cli.run();
+    run.success();
+    let result = server.request(1).result();
+    assert!(result.contains("socket"), "{result}");
+    let kind = fs::symlink_metadata(run.directory().join("socket")).unwrap();
+    assert!(kind.file_type().is_socket());
 }
 
 #[test]

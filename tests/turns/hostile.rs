@@ -134,3 +134,17 @@ fn c13_nothing_a_command_prints_reaches_the_terminal_as_an_escape_sequence() {
         .run();
     run.success().lacks("\u{1b}").lacks("\u{9b}").lacks("\u{7}");
 }
+
+#[test]
+fn c12_a_lone_carriage_return_overwrites_its_line_as_on_a_terminal() {
+    for (printed, left) in [
+        (r"12345\rab\n", "ab345\n"),
+        (r"one\ntwo\rT\nthree\r\n", "one\nTwo\nthree\n"),
+        (r"\r\rx\r", "x"),
+        (r"long line\r\033[Kshort\n", "short\n"),
+    ] {
+        let command = json!({ "command": format!("printf '{printed}'") });
+        let result = result_of("shell_exec", &command.to_string());
+        assert_eq!(result, format!("{left}\n\nexit: 0"), "{printed}");
+    }
+}
