@@ -1,9 +1,12 @@
-//! The extra tools (SPEC H1): the shell scripts against scripted servers on loopback.
+//! The extras: the shell scripts (SPEC H1), `MicroBantam` (H2) and the offline trial (H3), against
+//! scripted servers on loopback.
 //!
-//! They need curl and jq: without these a test is skipped with a note, and fails where `CI` is set.
+//! The scripts need curl and jq, the others have to be built: where something is missing a test is
+//! skipped with a note, and fails where `CI` is set.
 #![cfg(unix)]
 
 mod context7;
+mod mb;
 mod server;
 mod weather;
 mod websearch;
@@ -109,12 +112,26 @@ fn usable() -> bool {
         .into_iter()
         .filter(|program| find(program).is_none())
         .collect();
-    if missing.is_empty() {
-        return true;
+    if !missing.is_empty() {
+        skip(&format!("{missing:?} not installed"));
     }
-    assert!(env::var_os("CI").is_none(), "{missing:?} not installed");
-    eprintln!("skipped: {missing:?} not installed");
-    false
+    missing.is_empty()
+}
+
+/// The program of an example, where it is built: `cargo test` does that, `cargo test --test` doesn't.
+fn example(name: &str) -> Option<PathBuf> {
+    let programs = Path::new(env!("CARGO_BIN_EXE_bantam")).parent()?;
+    let path = programs.join("examples").join(name);
+    if !path.exists() {
+        skip(&format!("the example {name} is not built"));
+        return None;
+    }
+    Some(path)
+}
+
+fn skip(reason: &str) {
+    assert!(env::var_os("CI").is_none(), "{reason}");
+    eprintln!("skipped: {reason}");
 }
 
 /// The answer to `initialize`, with a session.

@@ -8,7 +8,7 @@ use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::io::Write;
 use std::os::unix::process::ExitStatusExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -28,6 +28,7 @@ const PROMPT_FILE: &str = "prompt.txt";
 
 /// A run to be: what it finds and what it is given.
 pub(crate) struct Cli {
+    program: PathBuf,
     pub(super) home: TempDir,
     pub(super) directory: TempDir,
     config: String,
@@ -49,6 +50,7 @@ impl Cli {
     /// A run in an empty directory, with nothing on standard input.
     pub(crate) fn new() -> Self {
         Self {
+            program: env!("CARGO_BIN_EXE_bantam").into(),
             home: TempDir::new().unwrap(),
             directory: TempDir::new().unwrap(),
             config: String::new(),
@@ -74,6 +76,12 @@ impl Cli {
     pub(crate) fn against(server: &Server) -> Self {
         let endpoint = format!("endpoint={}", server.url());
         Self::new().config(&endpoint).config("model=test-model")
+    }
+
+    /// Runs another program, which keeps some of the same promises.
+    pub(crate) fn program(mut self, program: impl Into<PathBuf>) -> Self {
+        self.program = program.into();
+        self
     }
 
     /// Adds lines to the `model.cfg` of the directory.
@@ -198,14 +206,13 @@ impl Cli {
                 self.config.as_bytes(),
             );
         }
-        let program = env!("CARGO_BIN_EXE_bantam");
         let mut command = match &self.wrapper {
             Some(script) => {
                 let mut command = Command::new("sh");
-                command.args(["-c", script, "sh", program]);
+                command.args(["-c", script, "sh"]).arg(&self.program);
                 command
             }
-            None => Command::new(program),
+            None => Command::new(&self.program),
         };
         command
             .args(&self.arguments)
