@@ -7,6 +7,7 @@
 
 mod context7;
 mod mb;
+mod offline;
 mod server;
 mod weather;
 mod websearch;
