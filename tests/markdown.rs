@@ -289,6 +289,91 @@ proptest! {
     }
 }
 
+/// Any text at all, with much that may mean something.
+fn any_documents() -> impl Strategy<Value = String> {
+    let token = prop_oneof![
+        prop::sample::select(vec![
+            "\n",
+            "\n",
+            "\n\n",
+            "```",
+            "\n```\n",
+            "\n~~~",
+            "`",
+            "~",
+            "~~",
+            "*",
+            "_",
+            "|",
+            "-",
+            "=",
+            "#",
+            ">",
+            "<",
+            "!",
+            "[",
+            "]",
+            "(",
+            ")",
+            "\\",
+            "&",
+            ";",
+            ":",
+            "\"",
+            "'",
+            " ",
+            "  ",
+            "    ",
+            "\t",
+            "a",
+            "b",
+            "1",
+            "1.",
+            "https://a.b/",
+            "<pre>",
+            "</pre>",
+            "<!--",
+            "-->",
+            "<br>",
+            "| a | b |\n|-|-|\n",
+            "&#10;",
+            "日",
+            "👨\u{200D}👩",
+            "\u{FE0F}",
+            "\r",
+            "\x1b[",
+            "m",
+            "\u{301}",
+        ])
+        .prop_map(str::to_owned),
+        "\\PC{0,6}",
+    ];
+    prop::collection::vec(token, 0..60).prop_map(|tokens| tokens.concat())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn f8_pieces_do_not_matter_to_any_document(
+        document in any_documents(),
+        lengths in prop::collection::vec(1usize..12, 1..5),
+        width in 1usize..90,
+    ) {
+        let shown = rendered(&[&document], width, true);
+        prop_assert_eq!(&rendered(&pieces(&document, &lengths), width, true), &shown);
+        prop_assert!(without_sgr(&shown).chars().all(|c| c == '\n' || !c.is_control()));
+        prop_assert!(shown.is_empty() || shown.ends_with('\n'));
+    }
+}
+
+#[test]
+fn f8_a_long_line_of_marks_in_a_fence_is_code() {
+    let document = format!("```\n{}\nx\n```\n*y*", "`".repeat(300));
+    let shown = rendered(&[&document], 80, false);
+    assert_eq!(shown, format!("{}\nx\ny\n", "`".repeat(300)));
+}
+
 #[test]
 fn f8_hostile_documents_end_in_time() {
     let nested = format!("{}text\n", "> ".repeat(10_000));

@@ -201,6 +201,7 @@ impl Flow {
         if self.fresh && self.column + columns < self.width {
             page.put(&" ".repeat(columns), Style::default());
             self.column += columns;
+            self.fresh = columns == 0;
         }
     }
 

@@ -42,7 +42,10 @@ pub(super) struct Human<'a, O, E> {
     filter: ScreenFilter,
     /// The harmless form of the last piece, kept for its allocation.
     clean: String,
+    /// Shortens the body that is open, on a terminal.
     fold: Option<Fold>,
+    /// What the body that is open is.
+    body: Role,
 }
 
 impl<'a, O: Write, E: Write> Human<'a, O, E> {
@@ -63,6 +66,7 @@ impl<'a, O: Write, E: Write> Human<'a, O, E> {
             filter: ScreenFilter::default(),
             clean: String::new(),
             fold: None,
+            body: Role::Body,
         }
     }
 
@@ -123,7 +127,8 @@ impl<'a, O: Write, E: Write> Human<'a, O, E> {
         self.our_line(&format!("[tool call: {name}({shown})]"), Role::Call);
     }
 
-    fn begin_body(&mut self, name: &str) {
+    fn begin_body(&mut self, name: &str, role: Role) {
+        self.body = role;
         if self.section == Section::Body {
             return;
         }
@@ -134,17 +139,16 @@ impl<'a, O: Write, E: Write> Human<'a, O, E> {
     }
 
     fn end_body(&mut self) {
-        let out = &mut self.out;
+        let (out, style) = (&mut self.out, self.body.style());
         if let Some(mut fold) = self.fold.take() {
-            fold.finish(&mut |text| out.put(text, Role::Body.style()));
+            fold.finish(&mut |text| out.put(text, style));
         }
     }
 
     fn result(&mut self, name: &str, text: &str, failed: bool, streamed: bool) {
-        let seen = streamed && self.section == Section::Body;
-        self.begin_body(name);
-        if !seen {
+        if !streamed || self.section != Section::Body {
             let role = if failed { Role::Failure } else { Role::Body };
+            self.begin_body(name, role);
             self.add(text, role);
         }
         self.end_section();
@@ -172,7 +176,7 @@ impl<O: Write, E: Write> Sink for Human<'_, O, E> {
                 return;
             }
             Event::Output { name, chunk } => {
-                self.begin_body(name);
+                self.begin_body(name, Role::Body);
                 self.add(chunk, Role::Body);
             }
             Event::Requesting => {

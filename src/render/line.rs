@@ -7,7 +7,7 @@
 use std::mem;
 
 /// How many bytes of a line may be undecided; what is not clear by then is text.
-pub(super) const START: usize = 256;
+const START: usize = 256;
 /// The distance of tab stops.
 const TAB: usize = 4;
 
@@ -34,6 +34,11 @@ impl Line {
             end -= 1;
         }
         self.start.get(..end).unwrap_or_default()
+    }
+
+    /// Whether there is more than is looked at, or may be: what is undecided then stays so.
+    pub(super) fn is_cut(&self) -> bool {
+        self.start.len() > START || self.window().len() >= START
     }
 
     /// Replaces tabs in front of the text by spaces, up to the next tab stop each.

@@ -11,7 +11,7 @@ use std::rc::Rc;
 
 use crate::render::html::Html;
 use crate::render::leaf::{Frame, Leaf, OpenLeaf, TableHead, Taken};
-use crate::render::line::{Fence, Kind, Line, Marker, Paragraph, START, classify, closes};
+use crate::render::line::{Fence, Kind, Line, Marker, Paragraph, classify, closes};
 use crate::render::prefix::{Container, Prefix};
 use crate::render::table::may_be_delimiter;
 use crate::render::theme::{Page, Role, Style};
@@ -76,8 +76,8 @@ impl<'a> Markdown<'a> {
     /// Takes one step with the start of a line; false where more of it is needed.
     fn advance(&mut self, page: &mut Page) -> bool {
         self.line.expand_indent();
+        let is_cut = self.line.is_cut();
         let start = self.line.window();
-        let is_cut = start.len() < self.line.start.len() || start.len() >= START;
         let text = start.trim_start_matches(' ');
         let indent = start.len() - text.len();
         if text.is_empty() && !is_cut {
@@ -165,8 +165,8 @@ impl<'a> Markdown<'a> {
             Some(false)
         };
         match is_end {
-            None => return false,
-            Some(false) => return self.enter_leaf(indent.min(fence.indent), page),
+            None if !self.line.is_cut() => return false,
+            None | Some(false) => return self.enter_leaf(indent.min(fence.indent), page),
             Some(true) => {
                 self.leaf.end(page);
                 self.line.end();

@@ -88,7 +88,7 @@ pub fn screen<'a, O: Write + 'a, E: Write + 'a>(
     width: Box<dyn Fn() -> usize + 'a>,
 ) -> Box<dyn Screen + 'a> {
     if look.quiet {
-        Box::new(plain::Quiet::new(out, err, look))
+        Box::new(plain::Quiet::new(out, err, look, width))
     } else {
         Box::new(human::Human::new(out, err, look, width))
     }
@@ -161,4 +161,65 @@ fn write_all(writer: &mut impl Write, mut bytes: &[u8]) -> io::Result<()> {
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Takes three bytes at a time, and every other write fails as those of a shared terminal may.
+    #[derive(Default)]
+    struct Halting {
+        written: Vec<u8>,
+        calls: usize,
+    }
+
+    impl Write for Halting {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.calls += 1;
+            match self.calls % 4 {
+                1 => Err(io::ErrorKind::WouldBlock.into()),
+                3 => Err(io::ErrorKind::Interrupted.into()),
+                _ => {
+                    let taken = bytes.len().min(3);
+                    self.written.extend(bytes.iter().take(taken));
+                    Ok(taken)
+                }
+            }
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn a_stream_that_halts_gets_everything_in_the_end() {
+        let mut stream = Stream::new(Halting::default(), false);
+        stream.put_line("a line of some length", Style::default());
+        stream.flush();
+        assert!(stream.failure.is_none());
+        assert_eq!(stream.writer.written, b"a line of some length\n");
+    }
+
+    #[test]
+    fn after_an_error_nothing_is_written_any_more() {
+        struct Full(usize);
+        impl Write for Full {
+            fn write(&mut self, _: &[u8]) -> io::Result<usize> {
+                self.0 += 1;
+                Err(io::ErrorKind::StorageFull.into())
+            }
+            fn flush(&mut self) -> io::Result<()> {
+                Ok(())
+            }
+        }
+        let mut stream = Stream::new(Full(0), false);
+        for _ in 0..3 {
+            stream.put_line("x", Style::default());
+            stream.flush();
+        }
+        assert_eq!(stream.writer.0, 1);
+        assert!(stream.failure.is_some() && !stream.is_broken_pipe());
+    }
 }

@@ -3,21 +3,25 @@
 //! A prompt is done when its usage line comes, or at the end of the run; texts between tool calls,
 //! traces, results and the usage line itself are left out. What commands print is what was asked
 //! for and is written. On standard error the status and notices are left out; retries, warnings and
-//! errors are not.
+//! errors are not. An answer is laid out where answers are.
 
 use std::io::{self, Write};
+use std::rc::Rc;
 
 use crate::error::Error;
 use crate::event::{Event, Sink};
+use crate::render::markdown::Markdown;
 use crate::render::messages::Messages;
 use crate::render::theme::Style;
 use crate::render::{Look, Screen, Stream};
 use crate::sanitize::{ScreenFilter, screen};
 
 /// The sink of quiet runs.
-pub(super) struct Quiet<O, E> {
+pub(super) struct Quiet<'a, O, E> {
     out: Stream<O>,
     messages: Messages<E>,
+    /// Lays answers out, where they are.
+    markdown: Option<Markdown<'a>>,
     /// What has come of an answer that is not complete.
     partial: String,
     /// The last complete answer that was not written yet.
@@ -25,10 +29,11 @@ pub(super) struct Quiet<O, E> {
     filter: ScreenFilter,
 }
 
-impl<O: Write, E: Write> Quiet<O, E> {
-    pub(super) fn new(out: O, err: E, look: Look) -> Self {
+impl<'a, O: Write, E: Write> Quiet<'a, O, E> {
+    pub(super) fn new(out: O, err: E, look: Look, width: Box<dyn Fn() -> usize + 'a>) -> Self {
         Self {
-            out: Stream::new(out, false),
+            out: Stream::new(out, look.color),
+            markdown: look.markdown.then(|| Markdown::new(Rc::from(width))),
             messages: Messages::new(err, look.error_terminal, look.error_color, look.redactor),
             partial: String::new(),
             answer: None,
@@ -39,7 +44,13 @@ impl<O: Write, E: Write> Quiet<O, E> {
     fn write_answer(&mut self) {
         if let Some(answer) = self.answer.take().filter(|answer| !answer.is_empty()) {
             self.out.page.end_line();
-            self.put(&screen(&answer));
+            let answer = screen(&answer);
+            if let Some(markdown) = &mut self.markdown {
+                markdown.push(&answer, &mut self.out.page);
+                markdown.finish(&mut self.out.page);
+            } else {
+                self.put(&answer);
+            }
             self.end_line();
         }
     }
@@ -49,7 +60,7 @@ impl<O: Write, E: Write> Quiet<O, E> {
     }
 }
 
-impl<O: Write, E: Write> Sink for Quiet<O, E> {
+impl<O: Write, E: Write> Sink for Quiet<'_, O, E> {
     fn event(&mut self, event: Event<'_>) {
         match event {
             Event::Text(text) => self.partial.push_str(text),
@@ -85,7 +96,7 @@ impl<O: Write, E: Write> Sink for Quiet<O, E> {
     }
 }
 
-impl<O: Write, E: Write> Screen for Quiet<O, E> {
+impl<O: Write, E: Write> Screen for Quiet<'_, O, E> {
     fn line(&mut self, text: &str) {
         self.out.page.end_line();
         self.put(&screen(text));
