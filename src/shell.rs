@@ -17,7 +17,8 @@ mod spill;
 use std::io;
 use std::path::PathBuf;
 use std::process::ExitStatus;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::thread;
 
 use tokio::sync::mpsc;
 use tokio::time::{Duration, Instant, sleep, sleep_until};
@@ -25,7 +26,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::sanitize::Redactor;
 use capture::Capture;
-pub use process::end_running;
+use os::Group;
 use process::{BLOCK, Process, QUEUE, TICK, after, check, start};
 
 /// How long output is waited for once the shell has ended (SPEC D5).
@@ -35,8 +36,14 @@ const INTERRUPT: Duration = Duration::from_millis(40);
 /// How long an output has to pause before its unfinished line is shown.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// Whether a command has the terminal.
-static ON_TERMINAL: AtomicBool = AtomicBool::new(false);
+/// How long the terminal stays handed over when its command was ended by a key: the same signal
+/// may still be on its way to us.
+const SETTLE: Duration = Duration::from_millis(50);
+/// The exit codes that INT and QUIT lead to.
+const ENDED_BY_KEY: [i32; 2] = [128 + 2, 128 + 3];
+
+/// Who has the terminal.
+static TERMINAL: Mutex<Terminal> = Mutex::new(Terminal::Ours);
 
 /// What a command may use up.
 #[derive(Debug, Clone)]
@@ -130,22 +137,43 @@ pub async fn run(
 /// Runs `command` with the shell on the terminal this process has, and waits for it.
 ///
 /// The command gets standard input and output and stays in this process's group, so that job
-/// control suspends both. INT and QUIT from the keyboard are meant for it alone. Returns its exit
-/// code.
+/// control suspends both. INT and QUIT from the keyboard are meant for it alone: whoever handles
+/// signals asks [`terminal_is_handed_over`]. Returns its exit code.
 ///
 /// # Errors
 ///
 /// When the command could not be started or waited for.
 pub fn run_on_terminal(command: &str) -> io::Result<i32> {
     check(command)?;
-    let _handed_over = HandedOver::begin()?;
+    let _handed_over = HandedOver::begin();
     let (mut child, _script) = os::start(command, |mut shell| shell.spawn())?;
-    Ok(os::exit_code(child.wait()?))
+    *terminal() = Terminal::HandedOver(Group::led_by(child.id()));
+    let code = os::exit_code(child.wait()?);
+    if ENDED_BY_KEY.contains(&code) {
+        thread::sleep(SETTLE);
+    }
+    Ok(code)
 }
 
 /// Whether a command has the terminal: an interrupt from the keyboard is not meant for us then.
 pub fn terminal_is_handed_over() -> bool {
-    ON_TERMINAL.load(Ordering::Relaxed)
+    matches!(*terminal(), Terminal::HandedOver(_))
+}
+
+/// Ends all commands that are running: they are asked to end, and killed after `grace`. One that
+/// has the terminal is asked only: it may have to give it back.
+///
+/// For the end of the program, from any thread; commands that are waited for elsewhere may be
+/// reported as failed afterwards.
+pub fn end_running(grace: Duration) {
+    end_command_on_terminal();
+    process::end_all(grace);
+}
+
+fn end_command_on_terminal() {
+    if let Terminal::HandedOver(Some(command)) = *terminal() {
+        command.terminate_leader();
+    }
 }
 
 /// What a command that is waited for came to.
@@ -280,22 +308,30 @@ fn outcome(capture: Capture<'_>, end: End) -> Outcome {
     }
 }
 
-/// While it lives, the terminal's keys are not meant for this process.
-struct HandedOver {
-    _keys: os::KeysIgnored,
+/// Who has the terminal.
+enum Terminal {
+    Ours,
+    /// A command, once it is started.
+    HandedOver(Option<Group>),
 }
 
+fn terminal() -> MutexGuard<'static, Terminal> {
+    TERMINAL.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// While it lives, the terminal is not ours.
+struct HandedOver;
+
 impl HandedOver {
-    fn begin() -> io::Result<Self> {
-        let keys = os::KeysIgnored::begin()?;
-        ON_TERMINAL.store(true, Ordering::Relaxed);
-        Ok(Self { _keys: keys })
+    fn begin() -> Self {
+        *terminal() = Terminal::HandedOver(None);
+        Self
     }
 }
 
 impl Drop for HandedOver {
     fn drop(&mut self) {
-        ON_TERMINAL.store(false, Ordering::Relaxed);
+        *terminal() = Terminal::Ours;
     }
 }
 

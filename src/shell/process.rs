@@ -38,11 +38,8 @@ pub(super) const ENVIRONMENT: [(&str, &str); 5] = [
 /// The groups to end when the program does.
 static RUNNING: Mutex<Vec<Group>> = Mutex::new(Vec::new());
 
-/// Ends all commands that are running: they are asked to end, and killed after `grace`.
-///
-/// For the end of the program, from any thread; commands that are waited for elsewhere may be
-/// reported as failed afterwards.
-pub fn end_running(grace: Duration) {
+/// Ends all groups that are running: they are asked to end, and killed after `grace`.
+pub(super) fn end_all(grace: Duration) {
     let groups = running_groups().clone();
     end_groups(&groups, grace);
 }
@@ -93,8 +90,15 @@ pub(super) fn check(command: &str) -> io::Result<()> {
 pub(super) fn start(command: &str) -> io::Result<(Process, mpsc::Receiver<Vec<u8>>)> {
     check(command)?;
     let (reader, writer) = io::pipe()?;
-    let (child, script) = os::start(command, |shell| spawn(shell, &writer))?;
-    let process = Process::new(child, script)?;
+    let process = {
+        // From its first moment on it is among those that end with the program.
+        let mut running = running_groups();
+        let (child, script) = os::start(command, |shell| spawn(shell, &writer))?;
+        let process = Process::new(child, script)?;
+        running.push(process.group);
+        process
+    };
+    drop(writer);
     let (sender, output) = mpsc::channel(QUEUE);
     thread::Builder::new()
         .name("command output".into())
@@ -148,7 +152,6 @@ impl Process {
     fn new(child: Child, script: Option<Script>) -> io::Result<Self> {
         let group = child.id().and_then(Group::led_by);
         let group = group.ok_or_else(|| io::Error::other("the command has no process id"))?;
-        running_groups().push(group);
         Ok(Self {
             child: Some(child),
             group,

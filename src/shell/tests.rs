@@ -1,11 +1,10 @@
 //! Commands that behave, and commands that don't.
 
-use super::os::Group;
 use super::process::{ENVIRONMENT, end_groups, running_groups};
 use super::*;
 use std::path::Path;
 use std::process::Command;
-use std::{env, fs, thread};
+use std::{env, fs};
 use tokio::time::timeout;
 
 /// The longest argument Linux takes, in bytes.
@@ -174,13 +173,13 @@ async fn d3_every_length_around_the_limit_of_an_argument_works() {
 async fn d4_a_command_is_ended_after_its_time() {
     let outcome = outcome_of(
         "echo a; sh -c 'echo pid=$$; sleep 99' & sleep 98",
-        &seconds(1),
+        &seconds(2),
     )
     .await;
-    assert_eq!(outcome.end, End::TimedOut(Duration::from_secs(1)));
+    assert_eq!(outcome.end, End::TimedOut(Duration::from_secs(2)));
     assert!(outcome.text.starts_with("a\npid="), "{}", outcome.text);
     assert!(
-        outcome.text.contains("timed out: ended after 1 s."),
+        outcome.text.contains("timed out: ended after 2 s."),
         "{}",
         outcome.text
     );
@@ -192,7 +191,7 @@ async fn d4_a_command_is_ended_after_its_time() {
 #[tokio::test]
 async fn d4_a_command_that_ignores_the_request_is_killed() {
     let command = "trap '' TERM; echo pid=$$; while :; do sleep 1; done";
-    let outcome = outcome_of(command, &seconds(1)).await;
+    let outcome = outcome_of(command, &seconds(2)).await;
     assert!(outcome.text.ends_with("exit: 124"), "{}", outcome.text);
     until_dead(pid_in(&outcome.text)).await;
 }
@@ -200,7 +199,7 @@ async fn d4_a_command_that_ignores_the_request_is_killed() {
 #[tokio::test]
 async fn d4_a_command_may_clean_up_and_say_so() {
     let command = "trap 'echo cleaned; exit 0' TERM; echo a; sleep 30 & wait";
-    let outcome = outcome_of(command, &seconds(1)).await;
+    let outcome = outcome_of(command, &seconds(2)).await;
     assert!(
         outcome.text.starts_with("a\ncleaned\n\n\ntimed out"),
         "{}",
@@ -210,7 +209,7 @@ async fn d4_a_command_may_clean_up_and_say_so() {
 
 #[tokio::test]
 async fn d4_a_command_that_stopped_itself_is_ended_too() {
-    let outcome = outcome_of("echo pid=$$; kill -STOP $$", &seconds(1)).await;
+    let outcome = outcome_of("echo pid=$$; kill -STOP $$", &seconds(2)).await;
     assert!(outcome.text.ends_with("exit: 124"), "{}", outcome.text);
     until_dead(pid_in(&outcome.text)).await;
 }
@@ -253,10 +252,15 @@ async fn d5_a_process_left_behind_may_go_on_writing() {
 #[tokio::test]
 async fn d5_a_process_that_left_the_group_cannot_hang_the_agent() {
     let command = "setsid sh -c 'echo pid=$$; sleep 96' & sleep 95";
-    let outcome = outcome_of(command, &seconds(1)).await;
+    let outcome = outcome_of(command, &seconds(2)).await;
     assert!(outcome.text.ends_with("exit: 124"), "{}", outcome.text);
     kill(pid_in(&outcome.text));
-    let text = text_of("setsid sh -c 'echo pid=$$; sleep 94' & sleep 0.2; echo x").await;
+    let home = tempfile::tempdir().unwrap();
+    let command = format!(
+        "setsid sh -c 'echo pid=$$; : >{0}; sleep 94' & until [ -e {0} ]; do sleep 0.05; done; echo x",
+        home.path().join("started").display()
+    );
+    let text = text_of(&command).await;
     assert!(text.ends_with("x\n\n\nexit: 0"), "{text}");
     kill(pid_in(&text));
 }
@@ -332,9 +336,7 @@ async fn c11_an_interrupt_does_not_wait_for_a_command_that_ignores_it_but_ends_i
     let command = "trap '' TERM; echo pid=$$; while :; do sleep 0.1; done";
     let outcome = interrupted_at("pid=", command).await;
     assert_eq!(outcome.end, End::Interrupted);
-    let pid = pid_in(&outcome.text);
-    assert!(is_alive(pid));
-    until_dead(pid).await;
+    until_dead(pid_in(&outcome.text)).await;
 }
 
 #[tokio::test]
@@ -398,17 +400,20 @@ async fn a_script_is_removed_when_its_command_has_ended() {
 }
 
 #[test]
-fn d8_a_command_on_the_terminal_tells_its_exit_code() {
+fn d8_c11_a_command_on_the_terminal_tells_its_exit_code_and_ends_with_the_program() {
     assert_eq!(run_on_terminal("exit 6").unwrap(), 6);
     assert_eq!(run_on_terminal("kill -9 $$").unwrap(), 137);
     assert!(run_on_terminal("a\0b").is_err());
     assert!(!terminal_is_handed_over());
-}
 
-#[test]
-fn d8_keys_meant_for_the_command_do_not_end_the_program() {
-    assert_eq!(
-        run_on_terminal("kill -INT $PPID; kill -QUIT $PPID; sleep 0.2; exit 6").unwrap(),
-        6
-    );
+    let running = thread::spawn(|| run_on_terminal("exec sleep 88"));
+    let deadline = Instant::now() + PATIENCE;
+    while !matches!(*terminal(), Terminal::HandedOver(Some(_))) {
+        assert!(Instant::now() < deadline, "it does not start");
+        thread::sleep(TICK);
+    }
+    assert!(terminal_is_handed_over());
+    end_command_on_terminal();
+    assert_eq!(running.join().unwrap().unwrap(), 143);
+    assert!(!terminal_is_handed_over());
 }

@@ -8,12 +8,9 @@ use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus};
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use rustix::process::{Pid, Signal, WaitOptions};
-use signal_hook::SigId;
-use signal_hook::consts::{SIGINT, SIGQUIT};
 
 /// Longer commands go into a file: Linux takes 128 KiB for one argument, its NUL included.
 const LONGEST_ARGUMENT: usize = 128 * 1024 - 1;
@@ -144,6 +141,13 @@ impl Group {
         self.signal(Signal::CONT);
     }
 
+    /// Asks the leader alone to end: for a process that leads no group of its own.
+    pub(super) fn terminate_leader(self) {
+        // It fails where it is gone, which is what is wanted.
+        let _ = rustix::process::kill_process(self.0, Signal::TERM);
+        let _ = rustix::process::kill_process(self.0, Signal::CONT);
+    }
+
     /// Ends the processes.
     pub(super) fn kill(self) {
         self.signal(Signal::KILL);
@@ -202,45 +206,6 @@ impl Group {
     pub(super) fn reap(self) {
         let _ = rustix::process::waitpid(Some(self.0), WaitOptions::NOHANG);
     }
-}
-
-/// While it lives, INT and QUIT of the terminal do nothing to this process; its children, which
-/// inherit handlers as defaults, get them as usual.
-#[derive(Debug)]
-pub(super) struct KeysIgnored {
-    interrupt: SigId,
-}
-
-impl KeysIgnored {
-    pub(super) fn begin() -> io::Result<Self> {
-        let interrupt = signal_hook::flag::register(SIGINT, Arc::default())?;
-        quit_ends_the_program()?.store(false, Ordering::Relaxed);
-        Ok(Self { interrupt })
-    }
-}
-
-impl Drop for KeysIgnored {
-    fn drop(&mut self) {
-        signal_hook::low_level::unregister(self.interrupt);
-        if let Ok(quit) = quit_ends_the_program() {
-            quit.store(true, Ordering::Relaxed);
-        }
-    }
-}
-
-/// The switch of the handler that, once there, has to stand in for QUIT's default action.
-fn quit_ends_the_program() -> io::Result<&'static AtomicBool> {
-    static SWITCH: OnceLock<Arc<AtomicBool>> = OnceLock::new();
-    if SWITCH.get().is_none() {
-        let switch = Arc::new(AtomicBool::new(true));
-        if SWITCH.set(Arc::clone(&switch)).is_ok() {
-            signal_hook::flag::register_conditional_default(SIGQUIT, switch)?;
-        }
-    }
-    SWITCH
-        .get()
-        .map(Arc::as_ref)
-        .ok_or_else(|| io::Error::other("the signal handler was not set up"))
 }
 
 #[cfg(test)]

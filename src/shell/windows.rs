@@ -58,6 +58,11 @@ impl Group {
         self.kill();
     }
 
+    /// Ends the processes: there is no way to end one alone here.
+    pub(super) fn terminate_leader(self) {
+        self.kill();
+    }
+
     /// Ends the processes.
     pub(super) fn kill(self) {
         let id = self.0.to_string();
@@ -75,14 +80,4 @@ impl Group {
 
     /// Nothing to do: processes need no reaping.
     pub(super) fn reap(self) {}
-}
-
-/// Nothing on Windows: the console handler asks [`super::terminal_is_handed_over`].
-#[derive(Debug)]
-pub(super) struct KeysIgnored;
-
-impl KeysIgnored {
-    pub(super) fn begin() -> io::Result<Self> {
-        Ok(Self)
-    }
 }

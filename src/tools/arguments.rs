@@ -5,6 +5,11 @@ use serde_json::{Map, Value};
 
 use crate::sanitize;
 
+/// How many names of parameters an error lists.
+const NAMES: usize = 8;
+/// How many characters of a name an error shows.
+const NAME: usize = 60;
+
 /// Arguments that passed.
 #[derive(Debug, PartialEq)]
 pub(super) struct Arguments {
@@ -157,8 +162,21 @@ fn given(values: &Map<String, Value>) -> String {
     if values.is_empty() {
         return String::new();
     }
-    let names: Vec<&str> = values.keys().map(String::as_str).collect();
-    format!("; given: {}", names.join(", "))
+    let names: Vec<String> = values
+        .keys()
+        .take(NAMES)
+        .map(|name| shortened(name))
+        .collect();
+    let more = if values.len() > NAMES { ", …" } else { "" };
+    format!("; given: {}{more}", names.join(", "))
+}
+
+/// A name as far as it helps: what the model made up may be of any length.
+pub(super) fn shortened(name: &str) -> String {
+    if name.chars().count() <= NAME {
+        return name.to_owned();
+    }
+    name.chars().take(NAME).chain(['…']).collect()
 }
 
 #[cfg(test)]
@@ -234,6 +252,15 @@ mod tests {
         ] {
             assert_eq!(read(text).unwrap_err(), message, "{text}");
         }
+    }
+
+    #[test]
+    fn c8_an_error_stays_short_whatever_the_model_wrote() {
+        let name = "x".repeat(10_000);
+        let many: Vec<String> = (0..1000).map(|n| format!("\"{n}{name}\":1")).collect();
+        let message = read(&format!("{{{}}}", many.join(","))).unwrap_err();
+        assert!(message.chars().count() < 700, "{message}");
+        assert!(message.ends_with("…, …"), "{message}");
     }
 
     #[test]

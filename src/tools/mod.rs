@@ -135,6 +135,7 @@ impl Registry {
     }
 
     fn unknown(&self, name: &str) -> String {
+        let name = arguments::shortened(name);
         let mut message = format!("there is no tool `{name}`; the tools are");
         for (index, tool) in self.tools.iter().enumerate() {
             let separator = if index == 0 { "" } else { "," };
@@ -218,6 +219,8 @@ mod tests {
             output.text,
             "error: there is no tool `bash`; the tools are `echo`"
         );
+        let output = call(true, &"x".repeat(100_000), "{}").await;
+        assert!(output.text.len() < 200, "{}", output.text);
     }
 
     #[tokio::test]

@@ -93,42 +93,34 @@ async fn write(
     let failed = |error| format!("{name} was not written: {error}");
 
     let target = file::find(&path).map_err(failed)?;
-    if let Target::Special(path) = &target {
-        if splice.is_some() {
-            return Err(format!(
-                "{name} is no regular file: it takes no offset and del_bytes"
-            ));
+    let verb = if target.exists() {
+        "changed"
+    } else {
+        "created"
+    };
+    match (&target, splice) {
+        (Target::Special(path), None) => {
+            let written = file::write_special(path, content, cancel).await;
+            written.map_err(failed)?;
+            Ok(format!("wrote {} to {name}", bytes(content.len())))
         }
-        file::write_special(path, content, cancel)
-            .await
-            .map_err(failed)?;
-        return Ok(format!("wrote {} to {name}", bytes(content.len())));
-    }
-    match splice {
-        None => {
+        (Target::Special(_), Some(_)) => Err(format!(
+            "{name} is no regular file: it takes no offset and del_bytes"
+        )),
+        (_, None) => {
             file::replace(&target, content).map_err(failed)?;
-            let verb = if target.exists() {
-                "changed"
-            } else {
-                "created"
-            };
             Ok(format!("{verb} {name}: {}", bytes(content.len())))
         }
-        Some(splice) => {
-            let mut bytes_now = file::read(&target).map_err(failed)?;
-            let range = splice.range(&bytes_now, target.exists())?;
-            let offset = range.start;
-            let deleted = bytes_now.splice(range, content.iter().copied()).count();
-            file::replace(&target, &bytes_now).map_err(failed)?;
+        (_, Some(splice)) => {
+            let mut whole = file::read(&target).map_err(failed)?;
+            let range = splice.range(&whole, target.exists())?;
+            let deleted = whole.splice(range, content.iter().copied()).count();
+            file::replace(&target, &whole).map_err(failed)?;
             Ok(format!(
-                "{} {name}: at byte {offset} deleted {deleted}, inserted {}; now {}",
-                if target.exists() {
-                    "changed"
-                } else {
-                    "created"
-                },
+                "{verb} {name}: at byte {} deleted {deleted}, inserted {}; now {}",
+                splice.offset,
                 content.len(),
-                bytes(bytes_now.len())
+                bytes(whole.len())
             ))
         }
     }
