@@ -13,7 +13,8 @@ use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 
 use super::DEADLINE;
-use super::cli::{Cli, wait_until};
+use super::cli::Cli;
+use super::process::wait_until;
 
 /// What scrolls off the screen is kept, up to so many rows.
 const SCROLLBACK: usize = 10_000;

@@ -5,7 +5,7 @@ use std::path::Path;
 use rustix::process::Signal;
 
 use super::at_prompt;
-use crate::common::cli::wait_for_end_of;
+use crate::common::process::wait_for_end_of;
 use crate::common::pty::Pty;
 use crate::common::server::{Gate, Reply};
 

@@ -3,7 +3,8 @@
 use rustix::process::Signal;
 
 use super::at_prompt;
-use crate::common::cli::{Cli, wait_for_end_of};
+use crate::common::cli::Cli;
+use crate::common::process::wait_for_end_of;
 use crate::common::pty::Pty;
 use crate::common::server::{Gate, Reply, Server};
 
@@ -169,7 +170,7 @@ fn is_stopped(pid: u32) -> bool {
 #[track_caller]
 fn wait_until_stopped(pty: &Pty) {
     let ends_before = std::time::Instant::now() + crate::common::DEADLINE;
-    let stopped = crate::common::cli::wait_until(ends_before, || is_stopped(pty.pid()));
+    let stopped = crate::common::process::wait_until(ends_before, || is_stopped(pty.pid()));
     assert!(stopped, "it does not stop");
 }
 
@@ -224,7 +225,7 @@ fn f5_ctrl_z_during_a_run_gives_the_terminal_back_and_comes_back_intact() {
     assert_eq!(format!("{:?}", pty.modes()), format!("{found:?}"));
     pty.signal(Signal::CONT);
     let ends_before = std::time::Instant::now() + crate::common::DEADLINE;
-    assert!(crate::common::cli::wait_until(ends_before, || {
+    assert!(crate::common::process::wait_until(ends_before, || {
         format!("{:?}", pty.modes()) == quiet
     }));
     pty.keys("next\r");
