@@ -3,12 +3,6 @@
 //! Nothing here knows what any single test is about, and nothing here sleeps: whoever waits, waits
 //! for a condition, with a [`DEADLINE`].
 
-#![allow(
-    dead_code,
-    unused_imports,
-    reason = "a kit for every area of the tests; not every tool is in use at every time"
-)]
-
 use std::time::Duration;
 
 pub(crate) mod capture;

@@ -56,14 +56,6 @@ impl Answer {
         }
         self
     }
-
-    /// The same with these figures.
-    pub(crate) fn usage(mut self, usage: Usage) -> Self {
-        if let Self::Reply(_, reply) = &mut self {
-            reply.usage = usage;
-        }
-        self
-    }
 }
 
 fn reply(message: Message) -> Reply {

@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::time::Instant;
 
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::{AT_ONCE, call_in, shell, shell_in};
 use crate::common::cli::Cli;
