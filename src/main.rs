@@ -9,6 +9,8 @@ use bantam::app::{self, App, Mode, Next, Start};
 use bantam::error::{Error, Result};
 use bantam::signals::{self, Hooks, Signals};
 use bantam::{config, shell, term};
+use tokio::sync::oneshot;
+use tokio_util::sync::CancellationToken;
 
 const USAGE_ERROR: u8 = 2;
 
@@ -119,7 +121,7 @@ async fn start(options: Options) -> u8 {
         None => Mode::Piped,
     };
     let code = match open(mode, &options, signals.clone()) {
-        Ok(app) => in_mode(app, options.file.as_deref(), options.resume).await,
+        Ok(app) => in_mode(app, options.file, options.resume, signals.stop()).await,
         Err(error) => report(&error),
     };
     shell::end_running(signals::GRACE);
@@ -150,22 +152,27 @@ fn working_directory() -> Result<PathBuf> {
     })
 }
 
-async fn in_mode(mut app: App, file: Option<&Path>, resume: Option<Option<String>>) -> u8 {
+async fn in_mode(
+    mut app: App,
+    file: Option<PathBuf>,
+    resume: Option<Option<String>>,
+    stop: &CancellationToken,
+) -> u8 {
     let resumed = match resume {
         Some(id) => app.resume(id.as_deref()),
         None => Ok(()),
     };
     let code = match (resumed, file) {
         (Err(error), _) => app.fail(&error),
-        (Ok(()), Some(file)) => one_shot(&mut app, file).await,
+        (Ok(()), Some(file)) => one_shot(&mut app, file, stop).await,
         (Ok(()), None) => repl(&mut app).await,
     };
     app.close(code)
 }
 
 /// One prompt, or one command, from a file.
-async fn one_shot(app: &mut App, file: &Path) -> u8 {
-    let text = match read_prompt(file) {
+async fn one_shot(app: &mut App, file: PathBuf, stop: &CancellationToken) -> u8 {
+    let text = match prompt_from(file, stop).await {
         Ok(text) => text,
         Err(error) => return app.fail(&error),
     };
@@ -187,6 +194,17 @@ async fn repl(app: &mut App) -> u8 {
         }
     }
     if app.is_interactive() { 0 } else { code }
+}
+
+/// Reads the prompt on a thread of its own: a pipe may keep it waiting, and a signal must not
+/// (SPEC C11).
+async fn prompt_from(file: PathBuf, stop: &CancellationToken) -> Result<String> {
+    let (sender, receiver) = oneshot::channel();
+    std::thread::spawn(move || sender.send(read_prompt(&file)));
+    match stop.run_until_cancelled(receiver).await {
+        Some(Ok(prompt)) => prompt,
+        _ => Err(Error::Cancelled),
+    }
 }
 
 /// The prompt that `file` holds; `-` is standard input (SPEC A2).
