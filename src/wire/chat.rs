@@ -468,6 +468,13 @@ mod tests {
             .unwrap_or_else(|fault| panic!("{fault:?}: {body}"))
     }
 
+    fn refused(body: &str) -> ApiError {
+        match decode(body).1 {
+            Err(Fault::Refused(refusal)) => refusal.error,
+            other => panic!("{other:?}: {body}"),
+        }
+    }
+
     fn text(body: &str) -> String {
         reply(body).message.text()
     }
@@ -648,12 +655,7 @@ mod tests {
                 "the server reports 429: c",
             ),
         ] {
-            match decode(&body).1 {
-                Err(Fault::Refused(refusal)) => {
-                    assert_eq!(refusal.error.message, message, "{body}")
-                }
-                other => panic!("{body}: {other:?}"),
-            }
+            assert_eq!(refused(&body).message, message, "{body}");
         }
     }
 
@@ -709,12 +711,11 @@ mod tests {
             "abort",
             "function_call_filter: MALFORMED_FUNCTION_CALL",
         ] {
-            match decode(&with(reason)).1 {
-                Err(Fault::Refused(refusal)) => {
-                    assert_eq!(refusal.error.kind, ApiErrorKind::Server, "{reason}")
-                }
-                other => panic!("{reason}: {other:?}"),
-            }
+            assert_eq!(
+                refused(&with(reason)).kind,
+                ApiErrorKind::Server,
+                "{reason}"
+            );
         }
     }
 
@@ -724,12 +725,7 @@ mod tests {
             r#"{"choices":[{"delta":{},"finish_reason":"model_context_window_exceeded"}]}"#,
             r#"{"choices":[{"delta":{},"finish_reason":"length"}],"usage":{"prompt_tokens":9,"completion_tokens":0}}"#,
         ] {
-            match decode(&stream(&[data])).1 {
-                Err(Fault::Refused(refusal)) => {
-                    assert_eq!(refusal.error.kind, ApiErrorKind::ContextLength)
-                }
-                other => panic!("{other:?}"),
-            }
+            assert_eq!(refused(&stream(&[data])).kind, ApiErrorKind::ContextLength);
         }
     }
 

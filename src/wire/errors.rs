@@ -313,122 +313,124 @@ mod tests {
     use super::*;
 
     /// The table of the notes (5.1): bodies, and what is shown of them.
+    const SHAPES: &[(&str, &str, &str)] = &[
+        (
+            "OpenAI",
+            r#"{"error":{"message":"m","type":"t","code":"c","param":null}}"#,
+            "HTTP 400: m (c)",
+        ),
+        ("Ollama", r#"{"error":"m"}"#, "HTTP 400: m"),
+        (
+            "Gemini",
+            r#"[{"error":{"code":400,"message":"m","status":"INVALID_ARGUMENT"}}]"#,
+            "HTTP 400: m (INVALID_ARGUMENT)",
+        ),
+        (
+            "xAI",
+            r#"{"code":"The argument is invalid","error":"m"}"#,
+            "HTTP 400: m (The argument is invalid)",
+        ),
+        (
+            "Mistral",
+            r#"{"object":"error","message":"m","type":"invalid_request_message_order","code":"3230"}"#,
+            "HTTP 400: m (3230)",
+        ),
+        (
+            "Mistral, nested",
+            r#"{"object":"error","message":{"detail":[{"type":"extra_forbidden","loc":["body","messages",2,"x"],"msg":"m"}]}}"#,
+            "HTTP 400: body.messages.2.x: m (extra_forbidden)",
+        ),
+        (
+            "FastAPI",
+            r#"{"detail":[{"loc":["body","x"],"msg":"m"}]}"#,
+            "HTTP 400: body.x: m",
+        ),
+        ("FastAPI, text", r#"{"detail":"m"}"#, "HTTP 400: m"),
+        (
+            "old vLLM",
+            r#"{"object":"error","message":"m","type":"BadRequestError","code":400}"#,
+            "HTTP 400: m (BadRequestError)",
+        ),
+        (
+            "Cerebras",
+            r#"{"message":"m","type":"invalid_request_error","param":"p","code":"wrong_api_format"}"#,
+            "HTTP 400: m (wrong_api_format)",
+        ),
+        (
+            "MiniMax, Anthropic",
+            r#"{"type":"error","error":{"type":"t","message":"m","http_code":"400"}}"#,
+            "HTTP 400: m (t)",
+        ),
+        (
+            "MiniMax base_resp",
+            r#"{"base_resp":{"status_code":2013,"status_msg":"m"}}"#,
+            "HTTP 400: m (2013)",
+        ),
+        (
+            "Z.ai",
+            r#"{"error":{"code":"1113","message":"m"}}"#,
+            "HTTP 400: m (1113)",
+        ),
+        (
+            "OpenRouter",
+            r#"{"error":{"code":400,"message":"Provider returned error","metadata":{"raw":"{\"error\":{\"message\":\"m\"}}","provider_name":"P"}}}"#,
+            "HTTP 400: Provider returned error: m",
+        ),
+        (
+            "Databricks",
+            r#"{"error_code":"BAD_REQUEST","message":"m"}"#,
+            "HTTP 400: m (BAD_REQUEST)",
+        ),
+        (
+            "gateway",
+            r#"{"success":false,"error":{"code":"c","status":429}}"#,
+            "HTTP 400: c",
+        ),
+        (
+            "DashScope",
+            r#"{"code":"InvalidParameter","message":"m","request_id":"r"}"#,
+            "HTTP 400: m (InvalidParameter)",
+        ),
+        (
+            "HTML with a title",
+            "<html><head><title>502 Bad\nGateway</title></head><body>x</body></html>",
+            "HTTP 400: 502 Bad Gateway",
+        ),
+        (
+            "HTML without",
+            "<html><body><h1>Sorry</h1><p>gone</p></body></html>",
+            "HTTP 400: Sorry gone",
+        ),
+        ("empty", "", "HTTP 400 without a message"),
+        ("empty object", "{}", "HTTP 400 without a message"),
+        (
+            "text",
+            "upstream connect error\n",
+            "HTTP 400: upstream connect error",
+        ),
+        (
+            "framed",
+            "event: error\ndata: {\"error\":{\"message\":\"m\"}}\n\n",
+            "HTTP 400: m",
+        ),
+        (
+            "several lines",
+            r#"{"error":{"message":"a\n  b"}}"#,
+            "HTTP 400: a b",
+        ),
+        (
+            "the same twice",
+            r#"{"error":"m","message":"m"}"#,
+            "HTTP 400: m",
+        ),
+    ];
+
     #[test]
     fn c3_every_shape_of_error_body_gives_its_message() {
-        for (server, body, shown) in [
-            (
-                "OpenAI",
-                r#"{"error":{"message":"m","type":"t","code":"c","param":null}}"#,
-                "HTTP 400: m (c)",
-            ),
-            ("Ollama", r#"{"error":"m"}"#, "HTTP 400: m"),
-            (
-                "Gemini",
-                r#"[{"error":{"code":400,"message":"m","status":"INVALID_ARGUMENT"}}]"#,
-                "HTTP 400: m (INVALID_ARGUMENT)",
-            ),
-            (
-                "xAI",
-                r#"{"code":"The argument is invalid","error":"m"}"#,
-                "HTTP 400: m (The argument is invalid)",
-            ),
-            (
-                "Mistral",
-                r#"{"object":"error","message":"m","type":"invalid_request_message_order","code":"3230"}"#,
-                "HTTP 400: m (3230)",
-            ),
-            (
-                "Mistral, nested",
-                r#"{"object":"error","message":{"detail":[{"type":"extra_forbidden","loc":["body","messages",2,"x"],"msg":"m"}]}}"#,
-                "HTTP 400: body.messages.2.x: m (extra_forbidden)",
-            ),
-            (
-                "FastAPI",
-                r#"{"detail":[{"loc":["body","x"],"msg":"m"}]}"#,
-                "HTTP 400: body.x: m",
-            ),
-            ("FastAPI, text", r#"{"detail":"m"}"#, "HTTP 400: m"),
-            (
-                "old vLLM",
-                r#"{"object":"error","message":"m","type":"BadRequestError","code":400}"#,
-                "HTTP 400: m (BadRequestError)",
-            ),
-            (
-                "Cerebras",
-                r#"{"message":"m","type":"invalid_request_error","param":"p","code":"wrong_api_format"}"#,
-                "HTTP 400: m (wrong_api_format)",
-            ),
-            (
-                "MiniMax, Anthropic",
-                r#"{"type":"error","error":{"type":"t","message":"m","http_code":"400"}}"#,
-                "HTTP 400: m (t)",
-            ),
-            (
-                "MiniMax base_resp",
-                r#"{"base_resp":{"status_code":2013,"status_msg":"m"}}"#,
-                "HTTP 400: m (2013)",
-            ),
-            (
-                "Z.ai",
-                r#"{"error":{"code":"1113","message":"m"}}"#,
-                "HTTP 400: m (1113)",
-            ),
-            (
-                "OpenRouter",
-                r#"{"error":{"code":400,"message":"Provider returned error","metadata":{"raw":"{\"error\":{\"message\":\"m\"}}","provider_name":"P"}}}"#,
-                "HTTP 400: Provider returned error: m",
-            ),
-            (
-                "Databricks",
-                r#"{"error_code":"BAD_REQUEST","message":"m"}"#,
-                "HTTP 400: m (BAD_REQUEST)",
-            ),
-            (
-                "gateway",
-                r#"{"success":false,"error":{"code":"c","status":429}}"#,
-                "HTTP 400: c",
-            ),
-            (
-                "DashScope",
-                r#"{"code":"InvalidParameter","message":"m","request_id":"r"}"#,
-                "HTTP 400: m (InvalidParameter)",
-            ),
-            (
-                "HTML with a title",
-                "<html><head><title>502 Bad\nGateway</title></head><body>x</body></html>",
-                "HTTP 400: 502 Bad Gateway",
-            ),
-            (
-                "HTML without",
-                "<html><body><h1>Sorry</h1><p>gone</p></body></html>",
-                "HTTP 400: Sorry gone",
-            ),
-            ("empty", "", "HTTP 400 without a message"),
-            ("empty object", "{}", "HTTP 400 without a message"),
-            (
-                "text",
-                "upstream connect error\n",
-                "HTTP 400: upstream connect error",
-            ),
-            (
-                "framed",
-                "event: error\ndata: {\"error\":{\"message\":\"m\"}}\n\n",
-                "HTTP 400: m",
-            ),
-            (
-                "several lines",
-                r#"{"error":{"message":"a\n  b"}}"#,
-                "HTTP 400: a b",
-            ),
-            (
-                "the same twice",
-                r#"{"error":"m","message":"m"}"#,
-                "HTTP 400: m",
-            ),
-        ] {
+        for (server, body, shown) in SHAPES {
             assert_eq!(
                 Refusal::from_answer(400, None, body).error.message,
-                shown,
+                *shown,
                 "{server}"
             );
         }

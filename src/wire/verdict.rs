@@ -162,145 +162,147 @@ mod tests {
     use crate::wire::Refusal;
 
     /// The table of the notes (5.2), and SPEC C3.
+    const VERDICTS: &[(u16, &str, ApiErrorKind)] = &[
+        (401, "", Auth),
+        (403, r#"{"error":"forbidden"}"#, Auth),
+        (404, r#"{"error":{"message":"model not found"}}"#, NotFound),
+        (400, r#"{"error":{"message":"bad"}}"#, BadRequest),
+        (409, "", BadRequest),
+        (422, "", BadRequest),
+        (405, "", BadRequest),
+        (408, "", Server),
+        (425, "", Server),
+        (498, "", Server),
+        (500, "", Server),
+        (502, "<html></html>", Server),
+        (503, r#"{"error":{"message":"Loading model"}}"#, Server),
+        (504, "", Server),
+        (520, "", Server),
+        (
+            529,
+            r#"{"type":"error","error":{"type":"overloaded_error","message":"m"}}"#,
+            Server,
+        ),
+        (429, "", RateLimit),
+        (
+            429,
+            r#"{"error":{"code":"rate_limit_exceeded","message":"Rate limit reached. Please try again in 1.2s. Visit the billing page"}}"#,
+            RateLimit,
+        ),
+        (
+            429,
+            r#"{"error":{"code":"insufficient_quota","message":"You exceeded your current quota"}}"#,
+            Quota,
+        ),
+        (
+            429,
+            r#"{"error":{"message":"You exceeded your current quota, please check your plan and billing details."}}"#,
+            Quota,
+        ),
+        (
+            429,
+            r#"{"error":{"message":"Your credit balance is used up."}}"#,
+            Quota,
+        ),
+        (
+            429,
+            r#"{"error":{"type":"billing_error","message":"m"}}"#,
+            Quota,
+        ),
+        (
+            402,
+            r#"{"error":{"message":"Insufficient Balance"}}"#,
+            Quota,
+        ),
+        (402, "", Quota),
+        (429, r#"{"error":{"code":"1113","message":"m"}}"#, Quota),
+        (429, r#"{"error":{"code":"1302","message":"m"}}"#, RateLimit),
+        (
+            429,
+            r#"[{"error":{"code":429,"message":"You exceeded your current quota. Please retry in 38.6s.","status":"RESOURCE_EXHAUSTED","details":[{"retryDelay":"38.6s"}]}}]"#,
+            RateLimit,
+        ),
+        (
+            429,
+            r#"[{"error":{"code":429,"message":"You exceeded your current quota. Please retry in 38.6s.","details":[{"violations":[{"quotaId":"RequestsPerDayPerProject"}]},{"retryDelay":"38.6s"}]}}]"#,
+            Quota,
+        ),
+        (
+            429,
+            r#"{"error":{"message":"Quota exceeded for requests per minute"}}"#,
+            RateLimit,
+        ),
+        (
+            413,
+            r#"{"error":{"code":"rate_limit_exceeded","message":"Request too large for model on tokens per minute (TPM): Limit 6000, Requested 9000"}}"#,
+            RateLimit,
+        ),
+        (413, "", ContextLength),
+        (
+            400,
+            r#"{"error":{"code":"tool_use_failed","message":"m","failed_generation":"<f>"}}"#,
+            Server,
+        ),
+        (
+            429,
+            r#"{"error":{"type":"engine_overloaded_error","message":"m"}}"#,
+            RateLimit,
+        ),
+        (
+            429,
+            r#"{"error":{"type":"exceeded_current_quota_error","message":"m"}}"#,
+            Quota,
+        ),
+        (400, r#"{"code":"Arrearage","message":"m"}"#, Quota),
+        (
+            429,
+            r#"{"code":"Throttling.RateQuota","message":"m"}"#,
+            RateLimit,
+        ),
+        (
+            429,
+            r#"{"message":"Too many tokens, please wait before trying again."}"#,
+            RateLimit,
+        ),
+        (
+            400,
+            r#"{"error":{"code":"context_length_exceeded","message":"m"}}"#,
+            ContextLength,
+        ),
+        (
+            500,
+            r#"{"error":{"message":"the request exceeds the available context size"}}"#,
+            ContextLength,
+        ),
+        (
+            429,
+            r#"{"error":{"message":"Rate limit: prompt is too long"}}"#,
+            RateLimit,
+        ),
+        (
+            500,
+            r#"{"error":{"message":"Jinja Exception: roles must alternate"}}"#,
+            BadRequest,
+        ),
+        (
+            500,
+            r#"{"error":{"message":"[{'type': 'string_type', 'loc': ('body', 'messages', 2), 'msg': 'Input should be a valid string'}]"}}"#,
+            BadRequest,
+        ),
+        (
+            500,
+            r#"{"error":{"message":"1 validation error for Request"}}"#,
+            BadRequest,
+        ),
+        (302, "", BadRequest),
+    ];
+
     #[test]
     fn c3_errors_are_told_apart_by_status_code_and_words() {
-        for (status, body, kind) in [
-            (401, "", Auth),
-            (403, r#"{"error":"forbidden"}"#, Auth),
-            (404, r#"{"error":{"message":"model not found"}}"#, NotFound),
-            (400, r#"{"error":{"message":"bad"}}"#, BadRequest),
-            (409, "", BadRequest),
-            (422, "", BadRequest),
-            (405, "", BadRequest),
-            (408, "", Server),
-            (425, "", Server),
-            (498, "", Server),
-            (500, "", Server),
-            (502, "<html></html>", Server),
-            (503, r#"{"error":{"message":"Loading model"}}"#, Server),
-            (504, "", Server),
-            (520, "", Server),
-            (
-                529,
-                r#"{"type":"error","error":{"type":"overloaded_error","message":"m"}}"#,
-                Server,
-            ),
-            (429, "", RateLimit),
-            (
-                429,
-                r#"{"error":{"code":"rate_limit_exceeded","message":"Rate limit reached. Please try again in 1.2s. Visit the billing page"}}"#,
-                RateLimit,
-            ),
-            (
-                429,
-                r#"{"error":{"code":"insufficient_quota","message":"You exceeded your current quota"}}"#,
-                Quota,
-            ),
-            (
-                429,
-                r#"{"error":{"message":"You exceeded your current quota, please check your plan and billing details."}}"#,
-                Quota,
-            ),
-            (
-                429,
-                r#"{"error":{"message":"Your credit balance is used up."}}"#,
-                Quota,
-            ),
-            (
-                429,
-                r#"{"error":{"type":"billing_error","message":"m"}}"#,
-                Quota,
-            ),
-            (
-                402,
-                r#"{"error":{"message":"Insufficient Balance"}}"#,
-                Quota,
-            ),
-            (402, "", Quota),
-            (429, r#"{"error":{"code":"1113","message":"m"}}"#, Quota),
-            (429, r#"{"error":{"code":"1302","message":"m"}}"#, RateLimit),
-            (
-                429,
-                r#"[{"error":{"code":429,"message":"You exceeded your current quota. Please retry in 38.6s.","status":"RESOURCE_EXHAUSTED","details":[{"retryDelay":"38.6s"}]}}]"#,
-                RateLimit,
-            ),
-            (
-                429,
-                r#"[{"error":{"code":429,"message":"You exceeded your current quota. Please retry in 38.6s.","details":[{"violations":[{"quotaId":"RequestsPerDayPerProject"}]},{"retryDelay":"38.6s"}]}}]"#,
-                Quota,
-            ),
-            (
-                429,
-                r#"{"error":{"message":"Quota exceeded for requests per minute"}}"#,
-                RateLimit,
-            ),
-            (
-                413,
-                r#"{"error":{"code":"rate_limit_exceeded","message":"Request too large for model on tokens per minute (TPM): Limit 6000, Requested 9000"}}"#,
-                RateLimit,
-            ),
-            (413, "", ContextLength),
-            (
-                400,
-                r#"{"error":{"code":"tool_use_failed","message":"m","failed_generation":"<f>"}}"#,
-                Server,
-            ),
-            (
-                429,
-                r#"{"error":{"type":"engine_overloaded_error","message":"m"}}"#,
-                RateLimit,
-            ),
-            (
-                429,
-                r#"{"error":{"type":"exceeded_current_quota_error","message":"m"}}"#,
-                Quota,
-            ),
-            (400, r#"{"code":"Arrearage","message":"m"}"#, Quota),
-            (
-                429,
-                r#"{"code":"Throttling.RateQuota","message":"m"}"#,
-                RateLimit,
-            ),
-            (
-                429,
-                r#"{"message":"Too many tokens, please wait before trying again."}"#,
-                RateLimit,
-            ),
-            (
-                400,
-                r#"{"error":{"code":"context_length_exceeded","message":"m"}}"#,
-                ContextLength,
-            ),
-            (
-                500,
-                r#"{"error":{"message":"the request exceeds the available context size"}}"#,
-                ContextLength,
-            ),
-            (
-                429,
-                r#"{"error":{"message":"Rate limit: prompt is too long"}}"#,
-                RateLimit,
-            ),
-            (
-                500,
-                r#"{"error":{"message":"Jinja Exception: roles must alternate"}}"#,
-                BadRequest,
-            ),
-            (
-                500,
-                r#"{"error":{"message":"[{'type': 'string_type', 'loc': ('body', 'messages', 2), 'msg': 'Input should be a valid string'}]"}}"#,
-                BadRequest,
-            ),
-            (
-                500,
-                r#"{"error":{"message":"1 validation error for Request"}}"#,
-                BadRequest,
-            ),
-            (302, "", BadRequest),
-        ] {
+        for (status, body, kind) in VERDICTS {
             assert_eq!(
-                Refusal::from_answer(status, None, body).error.kind,
-                kind,
+                Refusal::from_answer(*status, None, body).error.kind,
+                *kind,
                 "{status} {body}"
             );
         }
