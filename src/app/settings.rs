@@ -22,6 +22,11 @@ const DEFAULT_WIDTH: usize = 80;
 pub(super) fn screen(start: &Start, config: &Config) -> Box<dyn Screen> {
     let columns = (start.variable)("COLUMNS").and_then(|columns| columns.parse().ok());
     let terminal = io::stdout().is_terminal();
+    let name = |key| (start.variable)(key);
+    render::text::set_joining(render::text::joins(
+        name("TERM_PROGRAM").as_deref(),
+        name("TERM").as_deref(),
+    ));
     let width = move || match (terminal, columns) {
         (true, _) => term::size().0,
         (false, Some(columns)) if columns > 0 => columns,

@@ -132,9 +132,7 @@ impl<W: Write> Stream<W> {
     /// Writes out the page. After the first error nothing is written any more.
     fn flush(&mut self) {
         if self.failure.is_none() && !self.page.as_bytes().is_empty() {
-            let written = write_all(&mut self.writer, self.page.as_bytes())
-                .and_then(|()| self.writer.flush());
-            self.failure = written.err();
+            self.failure = write_all(&mut self.writer, self.page.as_bytes()).err();
         }
         self.page.clear();
     }
@@ -146,21 +144,28 @@ impl<W: Write> Stream<W> {
     }
 }
 
-/// Like `Write::write_all`, but waits where the stream is one that does not block: a program that
-/// shares the terminal may have switched it over.
+/// Like `Write::write_all` and `flush`, but waits where the stream is one that does not block: a
+/// program that shares the terminal may have switched it over.
 fn write_all(writer: &mut impl Write, mut bytes: &[u8]) -> io::Result<()> {
     while !bytes.is_empty() {
-        match writer.write(bytes) {
-            Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
-            Ok(written) => bytes = bytes.get(written..).unwrap_or_default(),
+        match patiently(|| writer.write(bytes))? {
+            0 => return Err(io::ErrorKind::WriteZero.into()),
+            written => bytes = bytes.get(written..).unwrap_or_default(),
+        }
+    }
+    patiently(|| writer.flush())
+}
+
+fn patiently<T>(mut operation: impl FnMut() -> io::Result<T>) -> io::Result<T> {
+    loop {
+        match operation() {
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                 thread::sleep(Duration::from_millis(1));
             }
-            Err(error) => return Err(error),
+            result => return result,
         }
     }
-    Ok(())
 }
 
 #[cfg(test)]
