@@ -64,7 +64,7 @@ impl Lines {
                 Event::Interrupted if kind == Kind::Question => break End::Interrupted,
                 // The terminal has thrown its line away.
                 Event::Interrupted | Event::Continued => {
-                    mode::take_disturbed();
+                    mode::take_regained();
                     self.line.clear();
                     mode::write("\n");
                     mode::write(sign);

@@ -24,15 +24,24 @@ pub(super) enum Mode {
     Editing,
 }
 
-/// The terminal while it is ours.
+/// Whose the terminal is at the moment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Claim {
+    /// Ours.
+    Ours,
+    /// Given back for the time being: the mode is only noted, and nothing is written.
+    GivenBack,
+    /// Ours again, but others may have written: nobody knows where the cursor is, and nothing is
+    /// written until whoever draws a prompt has been told.
+    Regained,
+}
+
+/// The terminal while we use it.
 struct Held {
     platform: platform::Found,
     mode: Mode,
     dumb: bool,
-    /// Given back for the time being: the mode is only noted.
-    given_back: bool,
-    /// Others may have written since we did: nobody knows where the cursor is.
-    disturbed: bool,
+    claim: Claim,
     pasting: bool,
     /// How many rows of a prompt are below the cursor, while one is on the screen.
     below: Option<usize>,
@@ -55,8 +64,7 @@ pub(super) fn take(dumb: bool, waker: Waker) -> io::Result<()> {
         platform,
         mode: Mode::Found,
         dumb,
-        given_back: false,
-        disturbed: false,
+        claim: Claim::Ours,
         pasting: false,
         below: None,
         waker,
@@ -77,16 +85,22 @@ pub(super) fn enter(mode: Mode) {
     if let Some(held) = terminal().as_mut() {
         held.mode = mode;
         held.below = None;
-        held.disturbed = held.given_back;
+        if held.claim == Claim::Regained {
+            held.claim = Claim::Ours;
+        }
         held.apply();
     }
 }
 
-/// Whether others may have written since we did, in which case nothing was written until this call.
-pub(super) fn take_disturbed() -> bool {
-    terminal()
-        .as_mut()
-        .is_some_and(|held| std::mem::take(&mut held.disturbed))
+/// Whether others may have written since we did; from now on we write again.
+pub(super) fn take_regained() -> bool {
+    terminal().as_mut().is_some_and(|held| {
+        let regained = held.claim == Claim::Regained;
+        if regained {
+            held.claim = Claim::Ours;
+        }
+        regained
+    })
 }
 
 /// Writes what makes the screen show a prompt, of which so many rows are below the cursor then.
@@ -102,7 +116,7 @@ pub(super) fn write_prompt(text: &str, rows_below: usize) {
 /// when there is nothing to give back, and from any thread.
 pub fn restore() {
     if let Some(held) = terminal().as_mut()
-        && !held.given_back
+        && held.claim != Claim::GivenBack
     {
         if let Some(below) = held.below.take() {
             platform::write_soon(&"\r\n".repeat(below + 1));
@@ -119,7 +133,9 @@ pub fn resume() {
         && held.mode != Mode::Found
         && platform::is_foreground()
     {
-        held.given_back = false;
+        if held.claim == Claim::GivenBack {
+            held.claim = Claim::Regained;
+        }
         held.pasting = false;
         held.apply();
         held.waker.tell_continued();
@@ -142,7 +158,7 @@ pub fn size() -> (usize, usize) {
 /// Writes to the terminal, in one piece where it takes it; not while it is given back. There is nobody
 /// to tell of a failure: a terminal that vanished is noticed by who reads from it.
 pub(super) fn write(text: &str) {
-    let is_ours = |held: &Held| !held.given_back && !held.disturbed;
+    let is_ours = |held: &Held| held.claim == Claim::Ours;
     if terminal().as_ref().is_some_and(is_ours) {
         platform::write(text.as_bytes());
     }
@@ -160,7 +176,7 @@ pub(super) fn ask_to_stop() {
 
 impl Held {
     fn apply(&mut self) {
-        if self.given_back || !platform::is_foreground() {
+        if self.claim == Claim::GivenBack || !platform::is_foreground() {
             return;
         }
         if self.mode == Mode::Found {
@@ -178,8 +194,7 @@ impl Held {
         let mode = std::mem::replace(&mut self.mode, Mode::Found);
         self.apply();
         self.mode = mode;
-        self.given_back = true;
-        self.disturbed = true;
+        self.claim = Claim::GivenBack;
     }
 }
 

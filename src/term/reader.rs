@@ -173,7 +173,7 @@ impl Reading<'_> {
         match self.input.next() {
             Event::Typed(typed) => self.take_typed(typed),
             Event::Woken => (!is_wanted()).then_some(End::Unwanted),
-            Event::Continued if mode::take_disturbed() => {
+            Event::Continued if mode::take_regained() => {
                 self.begin_again();
                 None
             }

@@ -1,10 +1,13 @@
 //! However it ends, the terminal is as it was (SPEC F5).
 
+use std::time::Instant;
+
 use rustix::process::Signal;
 
-use super::at_prompt;
+use super::{at_prompt, found_modes, modes};
+use crate::common::DEADLINE;
 use crate::common::cli::Cli;
-use crate::common::process::wait_for_end_of;
+use crate::common::process::{wait_for_end_of, wait_until};
 use crate::common::pty::Pty;
 use crate::common::server::{Gate, Reply, Server};
 
@@ -12,16 +15,13 @@ use crate::common::server::{Gate, Reply, Server};
 #[track_caller]
 fn check_restored(run: Cli, code: u32, leave: impl Fn(&mut Pty)) -> Pty {
     // What the terminal is like before anyone touches it.
-    let found = {
-        let pty = Pty::start(Cli::new().arg("--version"));
-        pty.modes()
-    };
+    let found = found_modes();
     let mut pty = Pty::start(run);
     pty.wait_for_prompt();
-    assert_ne!(format!("{:?}", pty.modes()), format!("{found:?}"));
+    assert_ne!(modes(&pty), found);
     leave(&mut pty);
     assert_eq!(pty.finish(), code);
-    assert_eq!(format!("{:?}", pty.modes()), format!("{found:?}"));
+    assert_eq!(modes(&pty), found);
     let raw = String::from_utf8_lossy(&pty.raw()).into_owned();
     assert!(
         raw.rfind("\x1b[?2004l") > raw.rfind("\x1b[?2004h"),
@@ -73,16 +73,13 @@ fn f5_after_signals_during_a_run() {
 fn f5_after_a_panic_which_is_readable() {
     let server = Server::start([]);
     let run = Cli::against(&server).env("BANTAM_TEST_PANIC", "panic now");
-    let found = {
-        let pty = Pty::start(Cli::new().arg("--version"));
-        pty.modes()
-    };
+    let found = found_modes();
     let mut pty = Pty::start(run);
     pty.wait_for_prompt();
     pty.submit("panic now");
     let code = pty.finish();
     assert_ne!(code, 0);
-    assert_eq!(format!("{:?}", pty.modes()), format!("{found:?}"));
+    assert_eq!(modes(&pty), found);
     let screen = pty.wait_for("provoked by a test");
     let first = screen
         .rows
@@ -139,10 +136,7 @@ fn f5_a_second_ctrl_c_ends_the_program_with_the_terminal_restored() {
     let gate = Gate::new();
     let command = "trap '' TERM INT; echo started; while :; do sleep 1; done";
     let server = Server::start([Reply::shell(command)]);
-    let found = {
-        let pty = Pty::start(Cli::new().arg("--version"));
-        pty.modes()
-    };
+    let found = found_modes();
     let mut pty = Pty::start(Cli::against(&server));
     pty.wait_for_prompt();
     pty.submit("first");
@@ -153,7 +147,7 @@ fn f5_a_second_ctrl_c_ends_the_program_with_the_terminal_restored() {
     pty.signal(Signal::INT);
     let code = pty.finish();
     assert!(code == 143 || code == 130, "{code}");
-    assert_eq!(format!("{:?}", pty.modes()), format!("{found:?}"));
+    assert_eq!(modes(&pty), found);
     gate.open();
 }
 
@@ -169,32 +163,29 @@ fn is_stopped(pid: u32) -> bool {
 #[cfg(target_os = "linux")]
 #[track_caller]
 fn wait_until_stopped(pty: &Pty) {
-    let ends_before = std::time::Instant::now() + crate::common::DEADLINE;
-    let stopped = crate::common::process::wait_until(ends_before, || is_stopped(pty.pid()));
+    let ends_before = Instant::now() + DEADLINE;
+    let stopped = wait_until(ends_before, || is_stopped(pty.pid()));
     assert!(stopped, "it does not stop");
 }
 
 #[cfg(target_os = "linux")]
 #[test]
 fn f5_ctrl_z_at_the_prompt_gives_the_terminal_back_and_comes_back_intact() {
-    let found = {
-        let pty = Pty::start(Cli::new().arg("--version"));
-        pty.modes()
-    };
+    let found = found_modes();
     let (_server, mut pty) = at_prompt([]);
-    let editing = format!("{:?}", pty.modes());
+    let editing = modes(&pty);
     pty.keys("two\nlines\x1b[D");
     pty.wait_for_text(&["> two", "lines"], (1, 4));
     pty.keys("\x1a");
     wait_until_stopped(&pty);
-    assert_eq!(format!("{:?}", pty.modes()), format!("{found:?}"));
+    assert_eq!(modes(&pty), found);
     pty.resize(40, 20);
     pty.signal(Signal::CONT);
     pty.wait("the prompt again", |screen| {
         let prompts = screen.rows.iter().filter(|row| *row == "> two").count();
         prompts == 2 && screen.line() == "lines" && screen.cursor.1 == 4
     });
-    assert_eq!(format!("{:?}", pty.modes()), editing);
+    assert_eq!(modes(&pty), editing);
     pty.keys("x");
     pty.wait_for_text(&["> two", "linexs"], (1, 5));
 }
@@ -202,10 +193,7 @@ fn f5_ctrl_z_at_the_prompt_gives_the_terminal_back_and_comes_back_intact() {
 #[cfg(target_os = "linux")]
 #[test]
 fn f5_ctrl_z_during_a_run_gives_the_terminal_back_and_comes_back_intact() {
-    let found = {
-        let pty = Pty::start(Cli::new().arg("--version"));
-        pty.modes()
-    };
+    let found = found_modes();
     let gate = Gate::new();
     let reply = Reply::stream()
         .text("begin ")
@@ -219,15 +207,13 @@ fn f5_ctrl_z_during_a_run_gives_the_terminal_back_and_comes_back_intact() {
     pty.wait("quiet mode", |screen| {
         screen.has("begin") || screen.has("requesting")
     });
-    let quiet = format!("{:?}", pty.modes());
+    let quiet = modes(&pty);
     pty.keys("\x1a");
     wait_until_stopped(&pty);
-    assert_eq!(format!("{:?}", pty.modes()), format!("{found:?}"));
+    assert_eq!(modes(&pty), found);
     pty.signal(Signal::CONT);
-    let ends_before = std::time::Instant::now() + crate::common::DEADLINE;
-    assert!(crate::common::process::wait_until(ends_before, || {
-        format!("{:?}", pty.modes()) == quiet
-    }));
+    let ends_before = Instant::now() + DEADLINE;
+    assert!(wait_until(ends_before, || { modes(&pty) == quiet }));
     pty.keys("next\r");
     gate.open();
     pty.wait_for("second");

@@ -21,3 +21,15 @@ fn at_prompt(replies: impl IntoIterator<Item = Reply>) -> (Server, Pty) {
     pty.wait_for_prompt();
     (server, pty)
 }
+
+/// The modes of a terminal that nobody has touched.
+fn found_modes() -> String {
+    let mut pty = Pty::start(Cli::new().arg("--version"));
+    pty.finish();
+    modes(&pty)
+}
+
+/// The modes of the terminal as they are now.
+fn modes(pty: &Pty) -> String {
+    format!("{:?}", pty.modes())
+}
