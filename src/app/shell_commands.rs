@@ -46,7 +46,8 @@ impl App {
             None => run(),
         };
         let code = code.map_err(|error| Error::io("run the command", command, error))?;
-        self.screen.line(&format!("exit: {code}"));
+        // On a line of its own even when the command left the cursor within one.
+        self.screen.line(&format!("\nexit: {code}"));
         Ok(code)
     }
 

@@ -557,7 +557,7 @@ mod tests {
 
     #[test]
     fn many_escapes_and_pastes_in_one_read_are_survived() {
-        assert_eq!(decoded(&[ESC; 100_000]).len(), 1);
+        assert_eq!(decoded(&vec![ESC; 100_000]).len(), 1);
         assert_eq!(decoded(&b"\x1b[200~\x1b[201~".repeat(10_000)).len(), 10_000);
         assert_eq!(
             decoded(&[b"\x1b[".as_slice(), &[b'1'; 10_000]].concat()),

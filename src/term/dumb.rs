@@ -4,6 +4,8 @@
 
 use crossterm::event::{KeyCode, KeyModifiers};
 
+use crate::sanitize::screen;
+
 use super::decode::Typed;
 use super::editor::cleaned;
 use super::input::{Event, Input};
@@ -50,7 +52,8 @@ impl Lines {
     ) -> End {
         input.forget_flags();
         mode::enter(Mode::Editing);
-        mode::write(sign);
+        let sign = screen(sign);
+        mode::write(&sign);
         let end = loop {
             if !is_wanted() {
                 break End::Unwanted;
@@ -67,7 +70,7 @@ impl Lines {
                     mode::take_regained();
                     self.line.clear();
                     mode::write("\n");
-                    mode::write(sign);
+                    mode::write(&sign);
                 }
                 Event::Woken | Event::Resized => {}
                 Event::End => break End::Closed,

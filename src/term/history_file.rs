@@ -308,8 +308,8 @@ mod tests {
     fn f4_the_last_thousand_are_kept() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("history");
-        let lines: String = (0..1500).map(|n| format!("entry {n}\n")).collect();
-        fs::write(&path, format!("#bantam history 1\n{lines}")).unwrap();
+        let lines: Vec<String> = (0..1500).map(|n| format!("entry {n}")).collect();
+        fs::write(&path, format!("#bantam history 1\n{}\n", lines.join("\n"))).unwrap();
         let (mut file, entries) = HistoryFile::open(&path).unwrap();
         assert_eq!(entries.len(), 1500);
         assert_eq!(loaded(&path).len(), KEPT);

@@ -4,7 +4,7 @@
 //! Must not know: the conversation, the commands (they come in as a [`Complete`]), the renderer.
 //!
 //! Four pure layers do the work: `decode` and `keys` turn what is typed into commands, `editor` keeps
-//! text and cursor, `layout` and `paint` turn them into bytes. `reader` joins them, on a thread of its
+//! text and cursor, `layout` and `paint` turn them into bytes. `reading` joins them, on a thread of its
 //! own; `source` waits for what comes in, `mode` sets the terminal's modes and gives it back.
 
 mod complete;
@@ -20,6 +20,7 @@ mod layout;
 mod mode;
 mod paint;
 mod reader;
+mod reading;
 mod search;
 mod source;
 mod undo;

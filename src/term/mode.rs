@@ -207,8 +207,8 @@ mod platform {
     use rustix::process::getpgrp;
     use rustix::stdio::{stdin, stdout};
     use rustix::termios::{
-        InputModes, LocalModes, OptionalActions, SpecialCodeIndex, Termios, tcgetattr, tcgetpgrp,
-        tcgetwinsize, tcsetattr,
+        InputModes, LocalModes, OptionalActions, OutputModes, SpecialCodeIndex, Termios, tcgetattr,
+        tcgetpgrp, tcgetwinsize, tcsetattr,
     };
 
     use super::Mode;
@@ -226,6 +226,11 @@ mod platform {
         /// Sets a mode; a failure means that the terminal is gone.
         pub(super) fn set(&self, mode: Mode, dumb: bool) {
             let mut modes = self.0.clone();
+            if mode != Mode::Found {
+                modes
+                    .output_modes
+                    .insert(OutputModes::OPOST | OutputModes::ONLCR);
+            }
             match mode {
                 Mode::Found => {}
                 Mode::Editing if dumb => {}
