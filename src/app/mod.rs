@@ -24,6 +24,7 @@ use crate::message::{Conversation, Message};
 use crate::render::Screen;
 use crate::session::Store;
 use crate::signals::{INTERRUPTED, Signals};
+use crate::term::Terminal;
 use crate::trust::Destination;
 use crate::usage::TurnUsage;
 use input::Source;
@@ -194,7 +195,11 @@ impl App {
     /// The next line of input; `None` when there is none or the program is to end.
     pub async fn read_line(&mut self) -> Option<String> {
         self.screen.end_line();
-        self.source.next(self.start.signals.stop()).await
+        let line = self.source.next(self.start.signals.stop()).await;
+        if let Some(warning) = self.source.terminal().and_then(Terminal::take_warning) {
+            self.screen.event(Event::Warning(&warning));
+        }
+        line
     }
 
     /// Runs one line of input: a slash command, a shell command or a prompt.

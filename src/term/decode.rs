@@ -85,9 +85,9 @@ impl Decoder {
         }
     }
 
-    /// Whether bytes are held that only make sense together with what comes next.
+    /// Whether something has begun that is another thing if nothing more comes soon.
     pub(super) fn is_waiting(&self) -> bool {
-        !self.rest.is_empty() || self.paste.is_some()
+        self.paste.is_some() || self.rest.first() == Some(&ESC)
     }
 
     /// Whether a paste has begun and not ended.
@@ -95,10 +95,13 @@ impl Decoder {
         self.paste.is_some()
     }
 
-    /// Takes what is held for what it is, for nothing more is coming: a lone ESC is the key.
+    /// Takes what has begun for what it is, for nothing more came: a lone ESC is the key.
     pub(super) fn settle(&mut self, out: &mut VecDeque<Typed>) {
         if let Some(paste) = self.paste.take() {
             out.push_back(Typed::Paste(String::from_utf8_lossy(&paste).into_owned()));
+        }
+        if self.rest.first() != Some(&ESC) {
+            return;
         }
         match std::mem::take(&mut self.rest).as_slice() {
             [ESC] | [ESC, ESC] => out.push_back(Typed::Key(plain(KeyCode::Esc))),
@@ -531,6 +534,16 @@ mod tests {
     fn bytes_that_are_no_utf8_are_dropped() {
         assert_eq!(decoded(b"a\xff\xc3Ab\xe6\x97"), [text("aAb")]);
         assert_eq!(decoded("日本".as_bytes()), [text("日本")]);
+    }
+
+    #[test]
+    fn a_character_whose_bytes_come_apart_is_waited_for() {
+        let mut decoder = Decoder::default();
+        let mut out = VecDeque::new();
+        decoder.feed(b"\xe6\x97", &mut out);
+        decoder.settle(&mut out);
+        decoder.feed(b"\xa5", &mut out);
+        assert_eq!(out, [text("日")]);
     }
 
     #[test]

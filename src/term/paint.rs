@@ -280,10 +280,11 @@ mod tests {
 
         fn refresh(&mut self) {
             let mut out = String::new();
+            let changed = self.editor.take_changed();
             let view = View {
                 sign: SIGN,
-                text: &self.editor.text().to_owned(),
-                changed: self.editor.take_changed(),
+                text: self.editor.text(),
+                changed,
                 cursor: self.editor.cursor(),
                 below: &self.below,
             };

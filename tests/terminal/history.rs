@@ -97,3 +97,22 @@ fn f4_a_directory_in_place_of_the_file_is_a_warning() {
     pty.keys("\x1b[A");
     pty.wait_for_text(&["> /help"], (0, 7));
 }
+
+#[test]
+fn f4_a_file_that_can_no_longer_be_written_is_a_warning_once() {
+    let (_server, mut pty) = at_prompt([]);
+    fs::create_dir(pty.home().join(".bantam_history")).unwrap();
+    pty.submit("/cfg model");
+    pty.wait_for("cannot write the history");
+    pty.wait_for_prompt();
+    pty.submit("/cfg timeout");
+    pty.wait_for("timeout=300");
+    let screen = pty.wait_for_prompt();
+    let warnings = screen
+        .rows
+        .iter()
+        .filter(|row| row.contains("cannot write"));
+    assert_eq!(warnings.count(), 1, "{screen:?}");
+    pty.keys("\x1b[A\x1b[A");
+    pty.wait_for_text(&["> /cfg model"], (0, 12));
+}
