@@ -107,6 +107,7 @@ async fn start(options: Options) -> u8 {
         is_handed_over: shell::terminal_is_handed_over,
         restore_terminal: term::restore,
         resume_terminal: term::resume,
+        interrupt_prompt: term::interrupt,
     };
     let signals = match Signals::install(hooks) {
         Ok(signals) => signals,

@@ -30,6 +30,8 @@ pub struct Hooks {
     pub restore_terminal: fn(),
     /// Takes the terminal again after the program was stopped.
     pub resume_terminal: fn(),
+    /// Tells the prompt of an interrupt that no turn is there for.
+    pub interrupt_prompt: fn(),
 }
 
 /// A handle to what signals have asked for.
@@ -126,6 +128,8 @@ impl Shared {
         }
         if !self.interactive.load(Ordering::Relaxed) {
             self.end(INTERRUPTED, hooks);
+        } else if turn.is_none() {
+            (hooks.interrupt_prompt)();
         }
     }
 

@@ -15,6 +15,13 @@ use super::source::Source;
 /// Keys that come closer together were not typed by hand one by one.
 const BURST: Duration = Duration::from_millis(10);
 
+/// So many bytes at once are no word from an input method or a macro, but a paste: its next piece may
+/// take a little longer.
+const PASTE_SIZE: usize = 256;
+
+/// How long the next piece of a paste may take.
+const PASTE_PAUSE: Duration = Duration::from_millis(150);
+
 /// Something that happened.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Event {
@@ -42,7 +49,9 @@ pub(super) struct Input {
     parked: VecDeque<Typed>,
     /// When the last bytes came.
     arrived: Instant,
-    /// Whether the key given out last came together with the one before it.
+    /// How many bytes of text came at once with what was given out last, it included.
+    burst: usize,
+    /// Whether what was given out last came together with something before it.
     in_burst: bool,
     /// Whether the next key begins something new, a while after the one before it.
     fresh: bool,
@@ -55,6 +64,7 @@ impl Input {
             queue: VecDeque::new(),
             parked: VecDeque::new(),
             arrived: Instant::now(),
+            burst: 0,
             in_burst: false,
             fresh: true,
         }
@@ -67,7 +77,7 @@ impl Input {
                 return event;
             }
             if let Some(typed) = self.queue.pop_front() {
-                self.in_burst = !std::mem::take(&mut self.fresh);
+                self.note_given_out(&typed);
                 return Event::Typed(typed);
             }
             if let Some(event) = self.fill(None) {
@@ -90,10 +100,26 @@ impl Input {
     /// Whether the Enter that was given out last stands in the middle of something that came at once
     /// (a paste, lines typed ahead) and is not the person's wish to submit.
     pub(super) fn goes_on(&mut self) -> bool {
-        if self.queue.is_empty() && self.in_burst && Source::is_readable(BURST) {
+        let pause = if self.burst < PASTE_SIZE {
+            BURST
+        } else {
+            PASTE_PAUSE
+        };
+        if self.queue.is_empty() && self.in_burst && Source::is_readable(pause) {
             self.fill(Some(Duration::ZERO));
         }
         !self.queue.is_empty()
+    }
+
+    fn note_given_out(&mut self, typed: &Typed) {
+        self.in_burst = !std::mem::take(&mut self.fresh);
+        if !self.in_burst {
+            self.burst = 0;
+        }
+        self.burst += match typed {
+            Typed::Text(text) | Typed::Paste(text) => text.len(),
+            Typed::Key(_) => 1,
+        };
     }
 
     /// Sets aside what was typed so far, for [`Input::unpark`].

@@ -34,7 +34,7 @@ use std::sync::mpsc;
 use tokio::sync::oneshot;
 
 pub use complete::{Candidate, Complete};
-pub use mode::{restore, resume, size};
+pub use mode::{interrupt, restore, resume, size};
 
 use reader::End;
 use source::Waker;

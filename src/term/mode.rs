@@ -142,6 +142,13 @@ pub fn resume() {
     }
 }
 
+/// Passes a Ctrl+C that came as a signal on to the prompt.
+pub fn interrupt() {
+    if let Some(held) = terminal().as_ref() {
+        held.waker.tell_interrupted();
+    }
+}
+
 /// The terminal's columns and rows; 80 and 24 where it doesn't tell.
 pub fn size() -> (usize, usize) {
     let (columns, rows) = platform::size().unwrap_or_default();
@@ -201,6 +208,7 @@ impl Held {
 #[cfg(unix)]
 mod platform {
     use std::io;
+    use std::time::Duration;
 
     use rustix::event::{PollFd, PollFlags, Timespec, poll};
     use rustix::io::Errno;
@@ -213,8 +221,8 @@ mod platform {
 
     use super::Mode;
 
-    /// How long a terminal that takes no output is waited for, in milliseconds.
-    const PATIENCE: i64 = 100;
+    /// How long a terminal that takes no output is waited for.
+    const PATIENCE: Duration = Duration::from_millis(100);
 
     pub(super) struct Found(Termios);
 
@@ -306,10 +314,7 @@ mod platform {
 
     /// Writes if the terminal takes it within a moment.
     pub(super) fn write_soon(text: &str) {
-        let patience = Timespec {
-            tv_sec: 0,
-            tv_nsec: PATIENCE * 1_000_000,
-        };
+        let patience = Timespec::try_from(PATIENCE).unwrap_or_default();
         let mut terminal = [PollFd::from_borrowed_fd(stdout(), PollFlags::OUT)];
         if poll(&mut terminal, Some(&patience)).is_ok_and(|ready| ready > 0) {
             write(text.as_bytes());

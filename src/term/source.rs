@@ -22,7 +22,7 @@ mod unix {
     use rustix::event::{PollFd, PollFlags, Timespec, poll};
     use rustix::io::Errno;
     use rustix::stdio::stdin;
-    use signal_hook::consts::{SIGINT, SIGWINCH};
+    use signal_hook::consts::SIGWINCH;
     use signal_hook::{flag, low_level};
 
     use super::super::decode::{Decoder, Typed};
@@ -55,6 +55,7 @@ mod unix {
         bell: Arc<UnixStream>,
         called: Arc<AtomicBool>,
         continued: Arc<AtomicBool>,
+        interrupted: Arc<AtomicBool>,
     }
 
     impl Waker {
@@ -66,6 +67,11 @@ mod unix {
         /// That the terminal was out of our hands and is ours again.
         pub(crate) fn tell_continued(&self) {
             self.raise(&self.continued);
+        }
+
+        /// That Ctrl+C came as a signal.
+        pub(crate) fn tell_interrupted(&self) {
+            self.raise(&self.interrupted);
         }
 
         fn raise(&self, flag: &AtomicBool) {
@@ -89,16 +95,14 @@ mod unix {
             });
             raised
         };
-        let (called, continued) = (flag(Event::Woken), flag(Event::Continued));
-        for (signal, event) in [(SIGWINCH, Event::Resized), (SIGINT, Event::Interrupted)] {
-            flag::register(signal, flag(event))?;
-            low_level::pipe::register(signal, bell.try_clone()?)?;
-        }
         let waker = Waker {
-            bell: Arc::new(bell),
-            called,
-            continued,
+            called: flag(Event::Woken),
+            continued: flag(Event::Continued),
+            interrupted: flag(Event::Interrupted),
+            bell: Arc::new(bell.try_clone()?),
         };
+        flag::register(SIGWINCH, flag(Event::Resized))?;
+        low_level::pipe::register(SIGWINCH, bell)?;
         let source = Source {
             decoder: Decoder::default(),
             buffer: vec![0; 1 << 14],
@@ -201,10 +205,8 @@ mod unix {
             .iter()
             .map(|file| PollFd::from_borrowed_fd(*file, PollFlags::IN))
             .collect();
-        let timeout = timeout.map(|timeout| Timespec {
-            tv_sec: timeout.as_secs().try_into().unwrap_or(i64::MAX),
-            tv_nsec: timeout.subsec_nanos().into(),
-        });
+        // One that is too long to be told is none.
+        let timeout = timeout.and_then(|timeout| Timespec::try_from(timeout).ok());
         match poll(&mut polled, timeout.as_ref()) {
             Ok(_) => polled
                 .iter()
@@ -243,6 +245,7 @@ mod console {
     pub(crate) struct Waker {
         called: Arc<AtomicBool>,
         continued: Arc<AtomicBool>,
+        interrupted: Arc<AtomicBool>,
     }
 
     impl Waker {
@@ -252,6 +255,10 @@ mod console {
 
         pub(crate) fn tell_continued(&self) {
             self.continued.store(true, Ordering::SeqCst);
+        }
+
+        pub(crate) fn tell_interrupted(&self) {
+            self.interrupted.store(true, Ordering::SeqCst);
         }
     }
 
@@ -265,11 +272,14 @@ mod console {
 
     impl Source {
         pub(crate) fn take_flag(&mut self) -> Option<Event> {
-            if self.waker.called.swap(false, Ordering::SeqCst) {
-                return Some(Event::Woken);
-            }
-            let continued = self.waker.continued.swap(false, Ordering::SeqCst);
-            continued.then_some(Event::Continued)
+            [
+                (&self.waker.called, Event::Woken),
+                (&self.waker.continued, Event::Continued),
+                (&self.waker.interrupted, Event::Interrupted),
+            ]
+            .into_iter()
+            .find(|(flag, _)| flag.swap(false, Ordering::SeqCst))
+            .map(|(_, event)| event)
         }
 
         pub(crate) fn forget_flags(&mut self) {

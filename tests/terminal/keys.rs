@@ -62,13 +62,6 @@ fn f1_each_key_does_what_it_says() {
 }
 
 #[test]
-fn f1_an_escape_that_comes_apart_leaves_no_text_behind() {
-    let (_server, mut pty) = at_prompt([]);
-    pty.keys("ab").keys("\x1b").keys("[D").keys("x");
-    pty.wait_for_text(&["> axb"], (0, 4));
-}
-
-#[test]
 fn f1_enter_submits_all_lines_and_the_cut_outlives_the_prompt() {
     let (server, mut pty) = at_prompt([Reply::answer("fine"), Reply::answer("good")]);
     pty.keys("zwei drei\x17\x17eins\nzwei");
