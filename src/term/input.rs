@@ -122,6 +122,14 @@ impl Input {
         };
     }
 
+    /// Whether text came at once with what was given out last, only tabs between: then a tab is no
+    /// key that someone pressed, but part of a paste.
+    pub(super) fn text_follows(&self) -> bool {
+        let tab = Typed::Key(KeyEvent::new(KeyCode::Tab, KeyModifiers::NONE));
+        let next = self.queue.iter().find(|typed| **typed != tab);
+        matches!(next, Some(Typed::Text(_)))
+    }
+
     /// Sets aside what was typed so far, for [`Input::unpark`].
     pub(super) fn park(&mut self) {
         self.take_in();

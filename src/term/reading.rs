@@ -30,7 +30,7 @@ pub(super) struct Reading<'a> {
     /// The text is an entry of the history as it was found: Up goes on to the one before it.
     untouched: bool,
     search: Option<Search>,
-    /// How often Tab was pressed in a row to no effect.
+    /// How often Tab was pressed in a row with more than one possibility.
     tabs: usize,
     /// Remarks below the prompt, until the next key.
     below: Vec<String>,
@@ -111,28 +111,17 @@ impl<'a> Reading<'a> {
 
     fn take_typed(&mut self, typed: Typed) -> Option<End> {
         self.below.clear();
-        let text = match typed {
-            Typed::Key(key) => {
-                let command = self.keys.command(key)?;
-                if command != Command::Complete {
-                    self.tabs = 0;
-                }
-                return match command {
-                    Command::Insert(c) => {
-                        self.type_text(&String::from(c));
-                        None
-                    }
-                    command => self.run(command),
-                };
-            }
-            Typed::Text(text) => text,
-            Typed::Paste(text) => {
-                self.paste(&cleaned(&text));
-                return None;
-            }
-        };
-        self.tabs = 0;
-        self.type_text(&text);
+        let tabs = std::mem::take(&mut self.tabs);
+        match typed {
+            Typed::Text(text) => self.type_text(&text),
+            Typed::Paste(text) => self.paste(&cleaned(&text)),
+            Typed::Key(key) => match self.keys.command(key)? {
+                Command::Insert(c) => self.type_text(&String::from(c)),
+                Command::Complete if self.input.text_follows() => self.type_text("\t"),
+                Command::Complete => self.complete(tabs),
+                command => return self.run(command),
+            },
+        }
         None
     }
 
@@ -145,7 +134,6 @@ impl<'a> Reading<'a> {
     }
 
     fn paste(&mut self, text: &str) {
-        self.tabs = 0;
         self.untouched = false;
         self.accept_hit();
         self.reader.editor.insert(text);
@@ -158,11 +146,10 @@ impl<'a> Reading<'a> {
         let recalled = std::mem::take(&mut self.untouched);
         match command {
             Command::Edit(edit) => self.reader.editor.apply(edit),
-            Command::Insert(c) => self.type_text(&String::from(c)),
+            Command::Insert(_) | Command::Complete => {}
             Command::Submit => return self.submit(),
             Command::Up => self.go_up(recalled),
             Command::Down => self.go_down(recalled),
-            Command::Complete => self.complete(),
             Command::SearchOlder if self.kind == Kind::Prompt => {
                 self.search = Some(Search::default());
             }
@@ -269,20 +256,20 @@ impl<'a> Reading<'a> {
         }
     }
 
-    fn complete(&mut self) {
+    /// Tab, after so many others with more than one possibility.
+    fn complete(&mut self, tabs: usize) {
+        self.untouched = false;
+        self.accept_hit();
         if self.kind == Kind::Question {
             return;
         }
         let (text, cursor) = (self.reader.editor.text(), self.reader.editor.cursor());
         match self.reader.completer.complete(text, cursor) {
             Completion::Nothing => {}
-            Completion::Replace(word, with) => {
-                self.tabs = 0;
-                self.reader.editor.replace(word, &with);
-            }
+            Completion::Replace(word, with) => self.reader.editor.replace(word, &with),
             Completion::Choose(candidates) => {
-                self.tabs += 1;
-                if self.tabs > 1 {
+                self.tabs = tabs + 1;
+                if tabs > 0 {
                     let (columns, rows) = mode::size();
                     self.below = listed(&candidates, columns, (rows / 2).max(1));
                 }

@@ -11,6 +11,7 @@ mod leaving;
 mod paste;
 mod plain;
 mod screen;
+mod start;
 mod typed_ahead;
 
 /// A run against a server that answers with these replies, at its first prompt.

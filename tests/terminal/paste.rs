@@ -16,11 +16,11 @@ fn f2_a_paste_never_submits_and_keeps_its_line_breaks() {
 #[test]
 fn f2_without_brackets_an_enter_in_the_middle_is_a_line_break() {
     let (server, mut pty) = at_prompt([Reply::answer("fine")]);
-    pty.keys("one\rtwo\r\nthree");
-    pty.wait_for_text(&["> one", "two", "three"], (2, 5));
+    pty.keys("one\r\t\ttwo\r\nthree");
+    pty.wait_for_text(&["> one", "        two", "three"], (2, 5));
     pty.keys("\r");
     pty.wait_for("fine");
-    assert_eq!(server.request(0).contents("user"), ["one\ntwo\nthree"]);
+    assert_eq!(server.request(0).contents("user"), ["one\n\t\ttwo\nthree"]);
 }
 
 #[test]
