@@ -275,7 +275,7 @@ impl Course<'_> {
 
     /// Leaves a conversation that the next request can follow. Whether the prompt was taken back.
     fn close(&mut self, end: &End) -> bool {
-        if matches!(end, End::Interrupted) {
+        if matches!(end, End::Interrupted) && !self.sink.closed() {
             self.sink.event(Event::Interrupted);
         }
         let messages = self.conversation.messages();

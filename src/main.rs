@@ -38,9 +38,7 @@ pub(crate) fn run(arguments: Vec<OsString>) -> u8 {
     let options = match parse(arguments) {
         Ok(Request::Run(options)) => options,
         Ok(Request::Print(text)) => {
-            // A closed pipe is no failure: whoever closed it has seen enough.
-            let _ = writeln!(io::stdout(), "{text}");
-            return 0;
+            return print(&text);
         }
         Err(wrong) => {
             let _ = writeln!(io::stderr(), "error: {wrong}\nhint: bantam --help");
@@ -237,6 +235,16 @@ fn read_prompt(file: &Path) -> Result<String> {
         });
     }
     Ok(text.into())
+}
+
+/// Prints a page; the exit code. A closed pipe is no failure: whoever closed it has seen enough.
+fn print(text: &str) -> u8 {
+    match writeln!(io::stdout(), "{text}").and_then(|()| io::stdout().flush()) {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+            report(&Error::io("write to", "standard output", error))
+        }
+        _ => 0,
+    }
 }
 
 /// Tells of an error before there is a screen.

@@ -194,7 +194,23 @@ fn a6_a_closed_standard_output_ends_the_loop_quietly() {
         .run()
         .success()
         .stderr_lacks("panicked")
+        .stderr_lacks("interrupted")
         .stderr_lacks("error");
+    assert!(server.requests().len() < 5, "it went on without a reader");
+}
+
+#[test]
+fn a6_a_closed_standard_output_ends_a_command_of_the_person() {
+    for command in ["!yes", "!!yes"] {
+        Cli::new()
+            .config("shell_timeout=3000")
+            .lines([command, "never asked"])
+            .head(1)
+            .run()
+            .success()
+            .stdout_is("y\n")
+            .stderr_is("");
+    }
 }
 
 #[test]

@@ -192,9 +192,13 @@ impl App {
         }
     }
 
-    /// The next line of input; `None` when there is none or the program is to end.
+    /// The next line of input; `None` when there is none, when the program is to end, or when
+    /// nobody can see any more what it does.
     pub async fn read_line(&mut self) -> Option<String> {
         self.screen.end_line();
+        if self.screen.closed() {
+            return None;
+        }
         let line = self.source.next(self.start.signals.stop()).await;
         if let Some(warning) = self.source.terminal().and_then(Terminal::take_warning) {
             self.screen.event(Event::Warning(&warning));

@@ -55,7 +55,12 @@ impl App {
         let interrupts = self.start.signals.turn();
         let limits = settings::limits(&self.config, &self.store);
         let screen = &mut self.screen;
-        let mut show = |chunk: &str| screen.command_output(chunk);
+        let mut show = |chunk: &str| {
+            screen.command_output(chunk);
+            if screen.closed() {
+                interrupts.token().cancel();
+            }
+        };
         shell::run(command, &limits, interrupts.token(), &mut show)
             .await
             .map_err(|error| Error::io("run the command", command, error))
