@@ -212,7 +212,7 @@ fn socks_url(value: &str) -> Result<String> {
         return Ok(format!("socks5h://{value}"));
     };
     match scheme.to_ascii_lowercase().as_str() {
-        scheme @ ("socks5" | "socks5h" | "socks4" | "socks4a") => Ok(format!("{scheme}://{rest}")),
+        scheme @ ("socks5" | "socks5h") => Ok(format!("{scheme}://{rest}")),
         "socks" => Ok(format!("socks5h://{rest}")),
         _ => Err(Error::Config {
             message: format!("SOCKS_PROXY has the unknown scheme `{scheme}://`"),
@@ -226,12 +226,14 @@ fn proxy_url(name: &str, value: &str) -> Result<Url> {
     let value = value.trim();
     let text = match value.split_once("://") {
         None => format!("http://{value}"),
-        Some((scheme, _)) if scheme.to_ascii_lowercase().starts_with("socks") => socks_url(value)?,
+        Some((scheme, _)) if scheme.to_ascii_lowercase().starts_with("socks") => {
+            socks_url(value).map_err(|_| bad_proxy(name, value))?
+        }
         Some(_) => value.to_owned(),
     };
     let url = Url::parse(&text).map_err(|_| bad_proxy(name, value))?;
     match url.scheme() {
-        "http" | "https" | "socks5" | "socks5h" | "socks4" | "socks4a" => Ok(url),
+        "http" | "https" | "socks5" | "socks5h" => Ok(url),
         _ => Err(bad_proxy(name, value)),
     }
 }

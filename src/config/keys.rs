@@ -207,6 +207,21 @@ pub fn check(name: &str, value: &str) -> Result<(), String> {
     }
 }
 
+/// Like [`check`], for what a person enters now: an endpoint that can't be one is refused.
+///
+/// In a file it has to stay as it is, for another one in its place would get the conversation.
+pub fn check_entered(name: &str, value: &str) -> Result<(), String> {
+    check(name, value)?;
+    let address = value.to_ascii_lowercase();
+    let is_address = ["http://", "https://"]
+        .iter()
+        .any(|scheme| address.len() > scheme.len() && address.starts_with(scheme));
+    if name == "endpoint" && !value.is_empty() && !is_address {
+        return Err("`endpoint` takes an address that begins with http:// or https://".into());
+    }
+    Ok(())
+}
+
 /// The internal key that `name` seems to stand for. What nobody meant to send must not be sent.
 fn misspelled(name: &str) -> Option<&'static str> {
     let name = name.to_lowercase();
@@ -278,7 +293,15 @@ pub fn request_value(name: &str, value: &str) -> Value {
     if name == "model" {
         return Value::String(value.into());
     }
-    serde_json::from_str(value).unwrap_or_else(|_| Value::String(value.into()))
+    let json = serde_json::from_str(value).ok();
+    json.or_else(|| plain_number(name, value))
+        .unwrap_or_else(|| Value::String(value.into()))
+}
+
+/// A number that is none of JSON's (`.5`, `+1`) is one all the same where a number is wanted.
+fn plain_number(name: &str, value: &str) -> Option<Value> {
+    find(name).filter(|key| key.kind == Kind::Number)?;
+    value.parse::<f64>().ok().map(Value::from)
 }
 
 /// The least number of letters to insert, delete or replace that makes `a` into `b` (Levenshtein).
@@ -383,6 +406,8 @@ mod tests {
         );
         assert_eq!(request_value("stop", "END"), json!("END"));
         assert_eq!(request_value("model", "4"), json!("4"));
+        assert_eq!(request_value("temperature", ".5"), json!(0.5));
+        assert_eq!(request_value("temperature", "+1"), json!(1.0));
     }
 
     #[test]

@@ -340,7 +340,7 @@ impl Config {
         if value.contains(['\n', '\r']) {
             return Err(refused(format!("`{name}` takes one line")));
         }
-        keys::check(name, value).map_err(refused)?;
+        keys::check_entered(name, value).map_err(refused)?;
         let text = self.text_to_change()?;
         let path = self.dir.join(OWN_FILE);
         file::write(&path, &file::set(&text, name, value))
@@ -418,7 +418,7 @@ fn shown_url(url: &str) -> String {
 pub fn parse_override(text: &str) -> std::result::Result<(String, String), String> {
     let (key, value) = text.split_once('=').ok_or("takes KEY=VALUE")?;
     let (key, value) = (key.trim(), value.trim());
-    keys::check(key, value)?;
+    keys::check_entered(key, value)?;
     Ok((key.into(), value.into()))
 }
 

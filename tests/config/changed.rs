@@ -135,6 +135,24 @@ fn b7_model_and_endpoint_have_commands_of_their_own() {
 }
 
 #[test]
+fn b7_an_endpoint_that_is_no_address_is_refused_and_changes_nothing() {
+    let run = Cli::new()
+        .config("endpoint=http://127.0.0.1:9/v1")
+        .lines([
+            "/cfg endpoint 127.0.0.1:8080",
+            "/endpoint ftp://x",
+            "/endpoint",
+        ])
+        .run();
+    run.success()
+        .stdout_is("endpoint=http://127.0.0.1:9/v1\n")
+        .stderr_has("http://")
+        .no_file(".bantam.cfg");
+    let run = Cli::new().args(["-c", "endpoint=here"]).run();
+    run.code(2).stderr_has("endpoint");
+}
+
+#[test]
 fn b8_the_window_is_looked_for_again_when_the_model_changes() {
     let server = Server::start([]);
     let mut run = Cli::against(&server).stdin_open().start();
