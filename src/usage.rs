@@ -38,6 +38,8 @@ pub struct TurnUsage {
     pub total: Usage,
     /// The last request's prompt tokens: what the conversation occupies of the context window.
     pub context: u64,
+    /// Whether that figure is ours.
+    pub context_estimated: bool,
 }
 
 impl TurnUsage {
@@ -51,6 +53,7 @@ impl TurnUsage {
         };
         self.total.estimated |= usage.estimated;
         self.context = usage.prompt;
+        self.context_estimated = usage.estimated;
     }
 
     /// How full a context window of `window` tokens is, in percent.
@@ -66,14 +69,15 @@ impl TurnUsage {
     /// The usage line, for example
     /// `[m: 1420 prompt (1000 cached, 420 uncached) + 85 completion | context: 1420/200000 (0.7%)]`.
     pub fn line(&self, model: &str, window: u64) -> String {
-        let mark = if self.total.estimated { "~" } else { "" };
+        let mark = |estimated| if estimated { "~" } else { "" };
+        let (total, last) = (mark(self.total.estimated), mark(self.context_estimated));
         let Usage {
             prompt,
             completion,
             cached,
             ..
         } = self.total;
-        let mut line = format!("[{model}: {mark}{prompt} prompt");
+        let mut line = format!("[{model}: {total}{prompt} prompt");
         if let Some(cached) = cached {
             let _ = write!(
                 line,
@@ -83,7 +87,7 @@ impl TurnUsage {
         }
         let _ = write!(
             line,
-            " + {mark}{completion} completion | context: {mark}{}/{window} ({:.1}%)]",
+            " + {total}{completion} completion | context: {last}{}/{window} ({:.1}%)]",
             self.context,
             self.percent(window)
         );
@@ -138,6 +142,16 @@ mod tests {
         assert_eq!(
             turn.line("m", 1000),
             "[m: ~101 prompt + ~2 completion | context: ~101/1000 (10.1%)]"
+        );
+        turn.add(Usage {
+            prompt: 150,
+            completion: 20,
+            ..Usage::default()
+        });
+        assert_eq!(
+            turn.line("m", 1000),
+            "[m: ~251 prompt + ~22 completion | context: 150/1000 (15.0%)]",
+            "the last request's figure is the server's"
         );
     }
 }
