@@ -120,7 +120,7 @@ impl App {
 
     async fn ask_to_compact(&mut self, usage: &TurnUsage) -> bool {
         let window = self.context_window();
-        let mark = if usage.total.estimated { "~" } else { "" };
+        let mark = if usage.context_estimated { "~" } else { "" };
         let question = format!(
             "Context usage is at {:.1}% ({mark}{} / {window} tokens). Compact conversation? [Y/n]: ",
             usage.percent(window),
@@ -168,8 +168,13 @@ impl App {
             interrupts.token(),
         )
         .await;
-        let compacted = compacted.inspect_err(|_| {
-            let notice = "the conversation could not be compacted and is as it was";
+        let compacted = compacted.inspect_err(|error| {
+            let notice = match error {
+                Error::Cancelled => {
+                    "interrupted: the conversation is not compacted and is as it was"
+                }
+                _ => "the conversation could not be compacted and is as it was",
+            };
             self.screen.event(Event::Warning(notice));
         })?;
         self.save(true);
