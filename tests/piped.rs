@@ -200,6 +200,16 @@ fn a6_a_closed_standard_output_ends_the_loop_quietly() {
 }
 
 #[test]
+fn a1_a_bom_in_front_of_the_first_line_is_dropped() {
+    let server = Server::start([Reply::answer("one")]);
+    Cli::against(&server)
+        .lines(["\u{feff}first"])
+        .run()
+        .success();
+    assert_eq!(server.request(0).contents("user"), ["first"]);
+}
+
+#[test]
 fn a6_a_closed_standard_output_ends_a_command_of_the_person() {
     for command in ["!yes", "!!yes"] {
         Cli::new()

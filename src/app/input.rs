@@ -19,6 +19,9 @@ use super::{Start, settings};
 /// The sign before what a person types.
 const PROMPT: &str = "> ";
 
+/// What some programs put in front of UTF-8.
+const BOM: &[u8] = "\u{feff}".as_bytes();
+
 /// The file of what was typed, in the home directory.
 const HISTORY: &str = ".bantam_history";
 
@@ -73,6 +76,9 @@ impl Source {
         let (sender, receiver) = mpsc::channel(1);
         std::thread::spawn(move || {
             let mut input = io::stdin().lock();
+            if input.fill_buf().is_ok_and(|start| start.starts_with(BOM)) {
+                input.consume(BOM.len());
+            }
             let mut line = Vec::new();
             while input
                 .read_until(b'\n', &mut line)
