@@ -72,11 +72,13 @@ struct Course<'a> {
     usage: Option<TurnUsage>,
     /// Whether a refused message was removed already.
     mended: bool,
+    /// Told of every message that is there to stay.
+    on_step: &'a mut dyn FnMut(&Conversation),
 }
 
 impl<M: Model> Agent<M> {
     /// Takes one prompt to its answer. `on_step` sees the conversation whenever there is more of it to
-    /// keep: with the prompt, after each step, and as the turn leaves it.
+    /// keep: with the prompt, with each answer that calls, with each result, and as the turn leaves it.
     pub async fn run_turn(
         &mut self,
         conversation: &mut Conversation,
@@ -96,11 +98,12 @@ impl<M: Model> Agent<M> {
             start,
             usage: None,
             mended: false,
+            on_step,
         };
         let mut end = None;
         for _ in 0..self.max_iterations {
             match self.step(&mut course).await {
-                Ok(Step::Continue) => on_step(course.conversation),
+                Ok(Step::Continue) => {}
                 Ok(Step::End(how)) => end = Some(how),
                 Err(Error::Cancelled) => end = Some(End::Interrupted),
                 Err(error) => end = Some(End::Failed(error)),
@@ -111,7 +114,7 @@ impl<M: Model> Agent<M> {
         }
         let end = end.unwrap_or_else(|| course.stop_at_limit(self.max_iterations));
         let taken_back = course.close(&end);
-        on_step(course.conversation);
+        course.keep();
         Turn {
             usage: course.usage,
             end,
@@ -143,9 +146,16 @@ impl<M: Model> Agent<M> {
             })
             .collect();
         course.conversation.push(reply.message);
+        if !calls.is_empty() {
+            // Whatever ends the program while a command runs, what was answered is not lost.
+            course.keep();
+        }
         for (id, name, arguments) in &calls {
             let result = self.run_call(course, name, arguments).await;
             course.conversation.push(Message::tool(id, &result));
+            if !course.cancel.is_cancelled() {
+                course.keep();
+            }
         }
         Ok(match calls.is_empty() {
             true => Step::End(End::Answered),
@@ -211,6 +221,10 @@ impl<M: Model> Agent<M> {
 }
 
 impl Course<'_> {
+    fn keep(&mut self) {
+        (self.on_step)(self.conversation);
+    }
+
     /// Keeps the text of an answer that was cut; its calls may be cut too and are not run.
     fn keep_text(&mut self, mut reply: Reply) -> End {
         reply.message.as_map_mut().shift_remove("tool_calls");

@@ -200,8 +200,8 @@ fn c7_a_call_is_traced_run_traced_again_and_answered() {
     );
     assert!(matches!(outcome.turn.end, End::Answered) && !outcome.turn.taken_back);
     assert_eq!(
-        outcome.steps, 3,
-        "E2: the prompt, the step and the answer can be saved"
+        outcome.steps, 4,
+        "E2: the prompt, the call, its result and the answer can be saved"
     );
     let usage = outcome.turn.usage.unwrap();
     assert_eq!(

@@ -241,6 +241,29 @@ fn e2_a_killed_program_loses_the_answer_in_flight_and_no_more() {
 }
 
 #[test]
+fn e2_a_program_that_is_killed_while_a_command_runs_has_kept_the_answer_and_the_results_so_far() {
+    let first = json!({"command": "echo call-one"});
+    let second = json!({"command": "echo $PPID >pid; sleep 5"});
+    let calls = Reply::calls([
+        ("call_1", "shell_exec", &first),
+        ("call_2", "shell_exec", &second),
+    ]);
+    let server = Server::start([calls, Reply::answer("after")]).history_may_change();
+    let run = Cli::against(&server)
+        .through(r#""$@"; exit 0"#)
+        .lines(["x"])
+        .start();
+    let pid = run.wait_for_file("pid").trim().parse().unwrap();
+    kill_process(Pid::from_raw(pid).unwrap(), Signal::KILL).unwrap();
+    let killed = run.finish();
+
+    then(killed, ["/continue", "go on"]);
+    let results = server.last_request().contents("tool");
+    assert!(results[0].contains("call-one"), "{results:?}");
+    assert!(results[1].contains("no result"), "{results:?}");
+}
+
+#[test]
 fn e2_sigterm_saves_what_there_is() {
     let gate = Gate::new();
     let server = Server::start([
