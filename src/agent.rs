@@ -124,13 +124,14 @@ impl<M: Model> Agent<M> {
 
     /// One request and what its answer asks for.
     async fn step(&mut self, course: &mut Course<'_>) -> Result<Step> {
-        let Some(reply) = self.ask(course).await? else {
+        let Some(mut reply) = self.ask(course).await? else {
             course.sink.event(Event::Warning(
                 "the model's answer was empty, three times in a row",
             ));
             return Ok(Step::End(End::Stopped));
         };
         if reply.finish != Finish::Complete {
+            self.tools.mask(&mut reply.message);
             return Ok(Step::End(course.keep_text(reply)));
         }
         let calls: Vec<(String, String, String)> = reply
@@ -145,6 +146,7 @@ impl<M: Model> Agent<M> {
                 )
             })
             .collect();
+        self.tools.mask(&mut reply.message);
         course.conversation.push(reply.message);
         if !calls.is_empty() {
             // Whatever ends the program while a command runs, what was answered is not lost.

@@ -14,7 +14,7 @@ use crate::render::markdown::{Markdown, Width};
 use crate::render::messages::Messages;
 use crate::render::theme::Role;
 use crate::render::{Look, Screen, Stream};
-use crate::sanitize::{ScreenFilter, screen, screen_line};
+use crate::sanitize::{Masker, ScreenFilter, screen, screen_line};
 
 /// How many characters of a call's arguments a terminal shows (SPEC D7).
 const ARGUMENTS_SHOWN: usize = 2_000;
@@ -40,8 +40,12 @@ pub(super) struct Human<'a, O, E> {
     section: Section,
     /// Makes the section's text harmless, whatever way it is cut into pieces.
     filter: ScreenFilter,
+    /// Masks keys in the section's text, also where a piece ends within one.
+    masker: Masker,
     /// The harmless form of the last piece, kept for its allocation.
     clean: String,
+    /// What of it may be shown, likewise.
+    shown: String,
     /// Shortens the body that is open, on a terminal.
     fold: Option<Fold>,
     /// What the body that is open is.
@@ -64,7 +68,9 @@ impl<'a, O: Write, E: Write> Human<'a, O, E> {
             width,
             section: Section::None,
             filter: ScreenFilter::default(),
+            masker: Masker::default(),
             clean: String::new(),
+            shown: String::new(),
             fold: None,
             body: Role::Body,
         }
@@ -78,6 +84,7 @@ impl<'a, O: Write, E: Write> Human<'a, O, E> {
         self.end_section();
         self.section = section;
         self.filter = ScreenFilter::default();
+        self.masker = Masker::new(self.look.redactor.clone());
         if section == Section::Reasoning {
             self.our_line("--- reasoning start ---", Role::Marker);
         }
@@ -85,6 +92,9 @@ impl<'a, O: Write, E: Write> Human<'a, O, E> {
 
     fn end_section(&mut self) {
         self.messages.clear_status();
+        self.shown.clear();
+        self.masker.finish_str(&mut self.shown);
+        self.write_shown();
         let ended = std::mem::replace(&mut self.section, Section::None);
         match (ended, &mut self.markdown) {
             (Section::Body, _) => self.end_body(),
@@ -103,19 +113,31 @@ impl<'a, O: Write, E: Write> Human<'a, O, E> {
     }
 
     /// Adds a piece to the open section.
-    fn add(&mut self, text: &str, role: Role) {
+    fn add(&mut self, text: &str) {
         self.clean.clear();
         self.filter.push(text, &mut self.clean);
-        let out = &mut self.out;
+        self.shown.clear();
+        self.masker.push_str(&self.clean, &mut self.shown);
+        self.write_shown();
+    }
+
+    fn write_shown(&mut self) {
+        if self.shown.is_empty() {
+            return;
+        }
+        let (out, text) = (&mut self.out, &self.shown);
+        let style = match self.section {
+            Section::Reasoning => Role::Reasoning.style(),
+            Section::Body => self.body.style(),
+            _ => Role::Plain.style(),
+        };
         match (self.section, &mut self.markdown, &mut self.fold) {
             (Section::Answer, Some(markdown), _) => {
-                markdown.push(&self.clean, &mut out.page);
+                markdown.push(text, &mut out.page);
                 out.flush_if_full();
             }
-            (_, _, Some(fold)) => {
-                fold.push(&self.clean, &mut |text| out.put(text, role.style()));
-            }
-            _ => out.put(&self.clean, role.style()),
+            (_, _, Some(fold)) => fold.push(text, &mut |text| out.put(text, style)),
+            _ => out.put(text, style),
         }
     }
 
@@ -149,7 +171,7 @@ impl<'a, O: Write, E: Write> Human<'a, O, E> {
         if !streamed || self.section != Section::Body {
             let role = if failed { Role::Failure } else { Role::Body };
             self.begin_body(name, role);
-            self.add(text, role);
+            self.add(text);
         }
         self.end_section();
     }
@@ -167,17 +189,17 @@ impl<O: Write, E: Write> Sink for Human<'_, O, E> {
             Event::Reasoning("") | Event::Text("") | Event::Output { chunk: "", .. } => return,
             Event::Reasoning(text) => {
                 self.enter(Section::Reasoning);
-                self.add(text, Role::Reasoning);
+                self.add(text);
                 return;
             }
             Event::Text(text) => {
                 self.enter(Section::Answer);
-                self.add(text, Role::Plain);
+                self.add(text);
                 return;
             }
             Event::Output { name, chunk } => {
                 self.begin_body(name, Role::Body);
-                self.add(chunk, Role::Body);
+                self.add(chunk);
             }
             Event::Requesting => {
                 self.settle();
@@ -233,14 +255,14 @@ impl<O: Write, E: Write> Sink for Human<'_, O, E> {
 impl<O: Write, E: Write> Screen for Human<'_, O, E> {
     fn line(&mut self, text: &str) {
         self.end_section();
-        let text = screen(text);
+        let text = screen(&self.look.redactor.mask(text));
         self.our_line(text.strip_suffix('\n').unwrap_or(&text), Role::Plain);
         self.out.flush();
     }
 
     fn command_output(&mut self, chunk: &str) {
         self.enter(Section::Command);
-        self.add(chunk, Role::Plain);
+        self.add(chunk);
         self.out.flush();
     }
 

@@ -14,7 +14,7 @@ use crate::render::markdown::Markdown;
 use crate::render::messages::Messages;
 use crate::render::theme::Style;
 use crate::render::{Look, Screen, Stream};
-use crate::sanitize::{ScreenFilter, screen};
+use crate::sanitize::{Redactor, ScreenFilter, screen};
 
 /// The sink of quiet runs.
 pub(super) struct Quiet<'a, O, E> {
@@ -27,6 +27,7 @@ pub(super) struct Quiet<'a, O, E> {
     /// The last complete answer that was not written yet.
     answer: Option<String>,
     filter: ScreenFilter,
+    redactor: Redactor,
 }
 
 impl<'a, O: Write, E: Write> Quiet<'a, O, E> {
@@ -34,10 +35,16 @@ impl<'a, O: Write, E: Write> Quiet<'a, O, E> {
         Self {
             out: Stream::new(out, look.color),
             markdown: look.markdown.then(|| Markdown::new(Rc::from(width))),
-            messages: Messages::new(err, look.error_terminal, look.error_color, look.redactor),
+            messages: Messages::new(
+                err,
+                look.error_terminal,
+                look.error_color,
+                look.redactor.clone(),
+            ),
             partial: String::new(),
             answer: None,
             filter: ScreenFilter::default(),
+            redactor: look.redactor,
         }
     }
 
@@ -45,6 +52,7 @@ impl<'a, O: Write, E: Write> Quiet<'a, O, E> {
         if let Some(answer) = self.answer.take().filter(|answer| !answer.is_empty()) {
             self.out.page.end_line();
             let answer = screen(&answer);
+            let answer = self.redactor.mask(&answer);
             if let Some(markdown) = &mut self.markdown {
                 markdown.push(&answer, &mut self.out.page);
                 markdown.finish(&mut self.out.page);
@@ -99,7 +107,8 @@ impl<O: Write, E: Write> Sink for Quiet<'_, O, E> {
 impl<O: Write, E: Write> Screen for Quiet<'_, O, E> {
     fn line(&mut self, text: &str) {
         self.out.page.end_line();
-        self.put(&screen(text));
+        let text = screen(&self.redactor.mask(text));
+        self.put(&text);
         self.end_line();
     }
 
@@ -123,6 +132,7 @@ impl<O: Write, E: Write> Screen for Quiet<'_, O, E> {
 
     fn set_look(&mut self, look: Look) {
         self.messages.set_look(&look);
+        self.redactor = look.redactor;
     }
 
     fn finish(&mut self) -> io::Result<()> {

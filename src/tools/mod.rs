@@ -9,11 +9,13 @@ mod file;
 pub mod shell_exec;
 pub mod write_file;
 
+use std::borrow::Cow;
 use std::fmt::Write;
 
 use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 
+use crate::message::Message;
 use crate::model::BoxFuture;
 use crate::sanitize::{self, Redactor};
 use arguments::Arguments;
@@ -102,6 +104,26 @@ impl Registry {
     /// The definitions for the request.
     pub fn specs(&self) -> &[Value] {
         &self.specs
+    }
+
+    /// Masks the known secrets in an answer that is to be kept: a server or a model may give back
+    /// what it was given (SPEC B9).
+    pub fn mask(&self, message: &mut Message) {
+        let values = message.as_map_mut().values_mut();
+        values.for_each(|value| self.mask_value(value));
+    }
+
+    fn mask_value(&self, value: &mut Value) {
+        match value {
+            Value::String(text) => {
+                if let Cow::Owned(masked) = self.redactor.mask(text) {
+                    *text = masked;
+                }
+            }
+            Value::Array(items) => items.iter_mut().for_each(|item| self.mask_value(item)),
+            Value::Object(fields) => fields.values_mut().for_each(|field| self.mask_value(field)),
+            _ => {}
+        }
     }
 
     /// Runs the tool `name` with `arguments`, the JSON text as the model wrote it. Whatever is

@@ -117,6 +117,31 @@ fn b9_a_key_that_a_call_carries_is_masked_in_its_trace() {
 }
 
 #[test]
+fn b9_a_key_that_an_answer_gives_back_is_neither_shown_nor_kept() {
+    let (first, second) = KEY.split_at(9);
+    for quiet in [&[][..], &["-q"]] {
+        let answer = Reply::stream()
+            .text(&format!("it is {first}"))
+            .text(&format!("{second}, as you see"))
+            .finish("stop")
+            .done();
+        let server = Server::start([answer]);
+        let run = Cli::against(&server)
+            .config(&format!("api_key={KEY}"))
+            .args(quiet.iter().copied())
+            .lines(["what is it?"])
+            .run();
+        run.success().stdout_has(", as you see").lacks(KEY);
+        let sessions = run.home_files();
+        assert!(!sessions.is_empty());
+        for file in sessions {
+            let text = fs::read_to_string(run.home().join(&file)).unwrap();
+            assert!(!text.contains(KEY), "{}", file.display());
+        }
+    }
+}
+
+#[test]
 fn b9_a_key_is_not_in_the_process_list() {
     let server = Server::start([
         Reply::shell("ps ax 2>/dev/null || cat /proc/*/cmdline"),
