@@ -3,14 +3,17 @@
 use super::example;
 use crate::common::cli::Cli;
 
+/// A run of `offline` whose temporary directory is in its own.
+fn offline() -> Option<Cli> {
+    let cli = Cli::new().program(example("offline")?);
+    let temporary = cli.directory().to_owned();
+    Some(cli.env("TMPDIR", temporary))
+}
+
 #[test]
 fn h3_it_reasons_calls_both_tools_and_answers_without_a_network() {
-    let Some(program) = example("offline") else {
-        return;
-    };
-    let cli = Cli::new().program(program);
-    let temporary = cli.directory().to_owned();
-    let run = cli.env("TMPDIR", temporary).lines(["Hello!"]).run();
+    let Some(offline) = offline() else { return };
+    let run = offline.lines(["Hello!"]).run();
     run.success()
         .stdout_has("--- reasoning start ---\n")
         .stdout_has("[tool call: write_file(")
@@ -25,9 +28,7 @@ fn h3_it_reasons_calls_both_tools_and_answers_without_a_network() {
 
 #[test]
 fn h3_arguments_go_to_bantam() {
-    let Some(program) = example("offline") else {
-        return;
-    };
-    let run = Cli::new().program(program).arg("--version").run();
+    let Some(offline) = offline() else { return };
+    let run = offline.arg("--version").run();
     run.is(0, concat!("bantam ", env!("CARGO_PKG_VERSION"), "\n"), "");
 }
