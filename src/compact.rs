@@ -371,12 +371,12 @@ mod tests {
         }
     }
 
-    fn reply(message: Message, finish: Finish) -> Result<Reply> {
-        Ok(Reply {
+    fn reply(message: Message, finish: Finish) -> Reply {
+        Reply {
             message,
             finish,
             usage: Usage::default(),
-        })
+        }
     }
 
     fn too_long() -> Error {
@@ -405,14 +405,14 @@ mod tests {
                 self.requests.push(request.messages.to_vec());
                 self.tools = request.tools.to_vec();
                 match self.answers.pop_front().expect("a request too many") {
-                    Answer::Reply(message, finish) => reply(message, finish),
+                    Answer::Reply(message, finish) => Ok(reply(message, finish)),
                     Answer::Error(error) => Err(error),
                     Answer::TooLongBeyond(limit) => {
                         self.answers.push_front(Answer::TooLongBeyond(limit));
                         if size_of(request.messages) > limit {
                             return Err(too_long());
                         }
-                        reply(Message::assistant("summary"), Finish::Complete)
+                        Ok(reply(Message::assistant("summary"), Finish::Complete))
                     }
                     Answer::Retry => {
                         sink.event(Event::Retrying {

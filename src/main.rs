@@ -20,8 +20,16 @@ struct Options {
     file: Option<PathBuf>,
     quiet: bool,
     overrides: Vec<(String, String)>,
-    /// `Some(None)`: the project's session.
-    resume: Option<Option<String>>,
+    resume: Resume,
+}
+
+/// Which session to go on with.
+#[derive(Debug, Default, PartialEq, Eq)]
+enum Resume {
+    #[default]
+    None,
+    Project,
+    Session(String),
 }
 
 enum Request {
@@ -86,10 +94,10 @@ fn parse(arguments: Vec<OsString>) -> std::result::Result<Request, lexopt::Error
             Arg::Long("resume") => {
                 let id = parser.optional_value().map(ValueExt::string).transpose()?;
                 may_be_id = id.is_none();
-                options.resume = Some(id);
+                options.resume = id.map_or(Resume::Project, Resume::Session);
             }
             Arg::Value(word) if follows_resume && !Path::new(&word).exists() && word != "-" => {
-                options.resume = Some(Some(word.string()?));
+                options.resume = Resume::Session(word.string()?);
             }
             Arg::Value(file) if options.file.is_none() => options.file = Some(file.into()),
             other => return Err(other.unexpected()),
@@ -133,7 +141,7 @@ fn open(mode: Mode, options: &Options, signals: Signals) -> Result<App> {
         mode,
         quiet: options.quiet,
         overrides: options.overrides.clone(),
-        keep: mode != Mode::OneShot || options.resume.is_some(),
+        keep: mode != Mode::OneShot || options.resume != Resume::None,
         directory,
         home: dirs::home_dir(),
         variable: |name| std::env::var(name).ok().filter(|value| !value.is_empty()),
@@ -154,12 +162,13 @@ fn working_directory() -> Result<PathBuf> {
 async fn in_mode(
     mut app: App,
     file: Option<PathBuf>,
-    resume: Option<Option<String>>,
+    resume: Resume,
     stop: &CancellationToken,
 ) -> u8 {
     let resumed = match resume {
-        Some(id) => app.resume(id.as_deref()),
-        None => Ok(()),
+        Resume::None => Ok(()),
+        Resume::Project => app.resume(None),
+        Resume::Session(id) => app.resume(Some(&id)),
     };
     let code = match (resumed, file) {
         (Err(error), _) => app.fail(&error),

@@ -559,12 +559,11 @@ mod tests {
             match message.role() {
                 "system" if index > 0 => complain("a system message that is not the first"),
                 "system" | "user" | "tool" if !is_content => complain("no content"),
-                "system" | "user" | "tool" => {}
                 "assistant" if message.is_empty_assistant() => complain("empty"),
                 "assistant" if content.is_some_and(|c| !c.is_null()) && !is_content => {
                     complain("a content of the wrong type");
                 }
-                "assistant" => {}
+                "system" | "user" | "tool" | "assistant" => {}
                 _ => complain("an unknown role"),
             }
             let Some(calls) = map

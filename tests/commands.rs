@@ -177,7 +177,9 @@ fn e8_the_conversation_becomes_its_summary() {
 
 #[test]
 fn e8_whatever_is_no_summary_leaves_the_conversation_as_it_was() {
-    let replies: [(&str, fn() -> Reply); 6] = [
+    /// What it is, and how the server says it.
+    type Kind = (&'static str, fn() -> Reply);
+    let replies: [Kind; 6] = [
         ("empty", || Reply::answer("")),
         ("reasoning only", || {
             Reply::stream().reasoning("hm").finish("stop").done()

@@ -1,6 +1,7 @@
 //! Conversations on disk, from the outside: what is saved when, listed, loaded and gone on with
 //! (SPEC E1–E7, A3).
 
+use std::fmt::Write as _;
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
@@ -16,7 +17,10 @@ use crate::common::server::{Gate, Reply, Server};
 fn project(directory: &Path) -> String {
     let path = fs::canonicalize(directory).unwrap();
     let digest = Md5::digest(path.as_os_str().as_encoded_bytes());
-    digest.iter().map(|byte| format!("{byte:02x}")).collect()
+    digest.iter().fold(String::new(), |mut id, byte| {
+        let _ = write!(id, "{byte:02x}");
+        id
+    })
 }
 
 fn path(home: &Path, id: &str) -> PathBuf {

@@ -17,8 +17,14 @@ impl App {
     pub(super) async fn carry_out(&mut self, command: Command) -> Next {
         let done = match command {
             Command::Quit => return Next::Quit,
-            Command::Help => self.help(),
-            Command::Clear => self.clear(),
+            Command::Help => {
+                self.screen.line(&commands::help());
+                Ok(())
+            }
+            Command::Clear => {
+                self.clear();
+                Ok(())
+            }
             Command::Compact(focus) => self.compact(focus.as_deref()).await,
             Command::Save(name) => self.save_as(name.as_deref()).await,
             Command::Continue => self.continue_project(),
@@ -34,19 +40,13 @@ impl App {
         }
     }
 
-    fn help(&mut self) -> Result<()> {
-        self.screen.line(&commands::help());
-        Ok(())
-    }
-
-    fn clear(&mut self) -> Result<()> {
+    fn clear(&mut self) {
         self.save(true);
         self.conversation = Conversation::new(&self.system_prompt());
         self.store.begin();
         self.forget_usage();
         self.screen
             .event(Event::Notice("a new conversation begins"));
-        Ok(())
     }
 
     fn configure(&mut self, key: Option<&str>, value: Option<&str>) -> Result<()> {
