@@ -6,6 +6,10 @@ use super::errors::Said;
 use super::overflow::{is_overflow, is_rate_limit};
 use crate::error::ApiErrorKind;
 
+/// What servers say of an assistant message with neither text nor calls, with whatever status: only
+/// another conversation helps (SPEC C10).
+const EMPTY_MESSAGE: &str = "content or tool_calls must be set";
+
 /// What an error means. `http` is the answer's own status, `wait` what it asks us to wait.
 pub(super) fn classify(said: &Said, http: Option<u16>, wait: Option<Duration>) -> ApiErrorKind {
     let status = http.or(said.status);
@@ -19,6 +23,9 @@ pub(super) fn classify(said: &Said, http: Option<u16>, wait: Option<Duration>) -
     }
     if said.is_failed_call() {
         return ApiErrorKind::Server;
+    }
+    if said.says(&[EMPTY_MESSAGE]) {
+        return ApiErrorKind::BadRequest;
     }
     match status {
         Some(401 | 403) => ApiErrorKind::Auth,
@@ -294,6 +301,11 @@ mod tests {
             r#"{"error":{"message":"1 validation error for Request"}}"#,
             BadRequest,
         ),
+        (
+            503,
+            r#"{"error":{"message":"Invalid message: content or tool_calls must be set"}}"#,
+            BadRequest,
+        ),
         (302, "", BadRequest),
     ];
 
@@ -317,6 +329,10 @@ mod tests {
             (r#"{"error":{"code":401,"message":"m"}}"#, Auth),
             (r#"{"error":{"code":"server_error","message":"m"}}"#, Server),
             (r#"{"error":"overloaded"}"#, Server),
+            (
+                r#"{"error":"content or tool_calls must be set"}"#,
+                BadRequest,
+            ),
             (r#"{"error":{"message":"the model crashed"}}"#, Server),
             (
                 r#"{"error":{"type":"invalid_request_error","message":"m"}}"#,
