@@ -36,6 +36,11 @@ pub(super) fn decide(failure: Failure, retries: usize, backoff: &[Duration]) -> 
         Failure::Refused(refusal) if refusal.error.kind.is_retryable() => {
             (refusal.error.message.clone(), refusal.error.retry_after)
         }
+        // Who has to do something about it should not have to wait for the last retry to learn it.
+        Failure::Broken {
+            reason,
+            hint: Some(hint),
+        } if retries == 0 => (format!("{reason} ({hint})"), None),
         Failure::Broken { reason, .. } => (reason.clone(), None),
         _ => return Err(failure.into_error(None)),
     };
@@ -102,6 +107,19 @@ mod tests {
             wait.map(Duration::from_secs),
             body,
         ))
+    }
+
+    #[test]
+    fn a6_the_first_retry_tells_already_what_helps() {
+        let reason = |retries| {
+            let failure = Failure::Broken {
+                reason: "refused".into(),
+                hint: Some("is it running?".into()),
+            };
+            decide(failure, retries, BACKOFF).unwrap().reason
+        };
+        assert_eq!(reason(0), "refused (is it running?)");
+        assert_eq!(reason(1), "refused");
     }
 
     #[test]
