@@ -4,6 +4,8 @@
 use serde::de::IgnoredAny;
 use serde_json::Value;
 
+use super::chunk::mend_surrogates;
+
 /// Text that should become a JSON object.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Arguments {
@@ -20,8 +22,9 @@ impl Arguments {
         &self.text
     }
 
+    /// All that came. Half a surrogate pair, which no strict parser takes, is replaced.
     pub(super) fn into_string(self) -> String {
-        self.text
+        mend_surrogates(&self.text).unwrap_or(self.text)
     }
 
     /// Appends a piece.
@@ -109,6 +112,18 @@ mod tests {
                 pieces.push(piece.encode_utf8(&mut [0; 4]));
             }
             assert_eq!(pieces.is_complete(), complete, "{text}");
+        }
+    }
+
+    #[test]
+    fn half_a_surrogate_pair_is_replaced_in_what_is_kept() {
+        for (text, kept) in [
+            (r#"{"a":"\ud83d x"}"#, "{\"a\":\"\u{fffd} x\"}"),
+            (r#"{"a":"\ud83d\ude00"}"#, r#"{"a":"\ud83d\ude00"}"#),
+        ] {
+            let mut arguments = Arguments::default();
+            arguments.push(text);
+            assert_eq!(arguments.into_string(), kept);
         }
     }
 
