@@ -1,8 +1,8 @@
 //! What a person sees: answers, traces and messages.
 //!
-//! [`screen`] makes the sink for people: [`human`] for conversations, [`plain`] for `--quiet`.
+//! [`screen`] makes the sink for people: `human` for conversations, `plain` for `--quiet`.
 //! Standard output carries the conversation and what commands print; standard error carries
-//! [`messages`]: the status, retries, notices, warnings and errors (SPEC A6). Nothing here reads the
+//! `messages`: the status, retries, notices, warnings and errors (SPEC A6). Nothing here reads the
 //! terminal, changes its modes or touches the conversation.
 
 use std::io::{self, Write};
