@@ -60,7 +60,7 @@ pub(crate) fn ms(time: Duration) -> String {
 /// A size in megabytes.
 #[allow(clippy::cast_precision_loss)] // sizes are far below 2^52
 pub(crate) fn mb(bytes: u64) -> String {
-    format!("{:.1} MB", bytes as f64 / 1e6)
+    format!("{:.2} MB", bytes as f64 / 1e6)
 }
 
 /// The value in the middle.

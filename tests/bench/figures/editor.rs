@@ -17,7 +17,7 @@ pub(super) fn key(_: &[PathBuf]) -> Vec<Row> {
     vec![Row {
         what: "key to echo, at the end of a 10 KB text",
         ours: format!(
-            "{}, {bytes} bytes ({bytes_of_little} behind 10 bytes)",
+            "{}, {bytes} B (behind 10 bytes: {bytes_of_little} B)",
             ms(time)
         ),
         floor: None,
