@@ -119,17 +119,14 @@ impl Shared {
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .clone();
-        let again = turn.as_ref().is_some_and(CancellationToken::is_cancelled);
-        if let Some(turn) = &turn {
-            turn.cancel();
-        }
-        if again {
+        if turn.as_ref().is_some_and(CancellationToken::is_cancelled) {
             leave(hooks, INTERRUPTED);
         }
-        if !self.interactive.load(Ordering::Relaxed) {
-            self.end(INTERRUPTED, hooks);
-        } else if turn.is_none() {
-            (hooks.interrupt_prompt)();
+        match turn {
+            // That ends the turn too. Were the turn ended first, a new one could begin before.
+            _ if !self.interactive.load(Ordering::Relaxed) => self.end(INTERRUPTED, hooks),
+            Some(turn) => turn.cancel(),
+            None => (hooks.interrupt_prompt)(),
         }
     }
 
