@@ -27,7 +27,7 @@ use tokio_util::sync::CancellationToken;
 use crate::sanitize::Redactor;
 use capture::Capture;
 use os::Group;
-use process::{BLOCK, Process, QUEUE, TICK, after, check, start};
+use process::{BLOCK, Process, QUEUE, Started, TICK, after, check, start};
 
 /// How long output is waited for once the shell has ended (SPEC D5).
 const DRAIN: Duration = Duration::from_millis(200);
@@ -108,7 +108,11 @@ pub async fn run(
     if cancel.is_cancelled() {
         return Ok(outcome(capture, End::Interrupted));
     }
-    let (process, output) = start(command)?;
+    let Started {
+        process,
+        output,
+        pipe,
+    } = start(command)?;
     let mut running = Running {
         process,
         output,
@@ -131,6 +135,11 @@ pub async fn run(
             End::Interrupted
         }
     };
+    if running.open && !matches!(end, End::Interrupted) {
+        // Without a reader what was left behind could not write to the end. If this fails, it can
+        // as long as this program runs.
+        let _ = os::keep_reading(pipe);
+    }
     Ok(outcome(running.capture, end))
 }
 

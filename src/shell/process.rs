@@ -86,10 +86,20 @@ pub(super) fn check(command: &str) -> io::Result<()> {
     }
 }
 
+/// A command that was started.
+pub(super) struct Started {
+    pub(super) process: Process,
+    /// What it writes, until everybody who can write there has gone.
+    pub(super) output: mpsc::Receiver<Vec<u8>>,
+    /// Where that comes from.
+    pub(super) pipe: PipeReader,
+}
+
 /// Starts `command` with both outputs in one pipe, and a thread that reads it.
-pub(super) fn start(command: &str) -> io::Result<(Process, mpsc::Receiver<Vec<u8>>)> {
+pub(super) fn start(command: &str) -> io::Result<Started> {
     check(command)?;
-    let (reader, writer) = io::pipe()?;
+    let (pipe, writer) = io::pipe()?;
+    let reader = pipe.try_clone()?;
     let process = {
         // From its first moment on it is among those that end with the program.
         let mut running = running_groups();
@@ -103,7 +113,11 @@ pub(super) fn start(command: &str) -> io::Result<(Process, mpsc::Receiver<Vec<u8
     thread::Builder::new()
         .name("command output".into())
         .spawn(move || read(reader, &sender))?;
-    Ok((process, output))
+    Ok(Started {
+        process,
+        output,
+        pipe,
+    })
 }
 
 fn spawn(mut shell: Command, output: &PipeWriter) -> io::Result<Child> {
@@ -117,7 +131,7 @@ fn spawn(mut shell: Command, output: &PipeWriter) -> io::Result<Child> {
 }
 
 /// Reads to the end, whether anybody still wants it or not: a process that was left behind would
-/// be killed by its next write if the pipe were closed.
+/// be killed by its next write if the pipe were closed. See [`os::keep_reading`], too.
 fn read(mut pipe: PipeReader, output: &mpsc::Sender<Vec<u8>>) {
     let mut block = vec![0; BLOCK];
     loop {

@@ -375,7 +375,11 @@ async fn c11_the_end_of_the_program_ends_what_runs() {
     let mut groups = Vec::new();
     for command in ["trap '' TERM; while :; do sleep 0.1; done", "sleep 89"] {
         let command = format!("echo pid=$$; {command}");
-        let (process, mut output) = start(&command).unwrap();
+        let Started {
+            process,
+            mut output,
+            pipe: _pipe,
+        } = start(&command).unwrap();
         let block = output.recv().await.unwrap();
         pids.push(pid_in(&String::from_utf8(block).unwrap()));
         groups.push(process.group);

@@ -3,11 +3,11 @@
 use std::env;
 use std::ffi::OsString;
 use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
-use std::io::{self, Write};
+use std::io::{self, PipeReader, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitStatus};
+use std::process::{Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use rustix::process::{Pid, Signal, WaitOptions};
@@ -117,6 +117,17 @@ pub(super) fn detach(command: &mut Command) {
     unsafe {
         command.pre_exec(|| rustix::process::setsid().map(drop).map_err(io::Error::from));
     }
+}
+
+/// Has the output of processes that were left behind read for as long as they write, beyond the
+/// end of this program: a write to a pipe without a reader would kill them.
+pub(super) fn keep_reading(pipe: PipeReader) -> io::Result<()> {
+    let mut reader = Command::new("cat");
+    reader.stdin(pipe).current_dir("/");
+    reader.stdout(Stdio::null()).stderr(Stdio::null());
+    detach(&mut reader);
+    // The runtime takes care of children that nobody waits for.
+    tokio::process::Command::from(reader).spawn().map(drop)
 }
 
 /// The exit code as a shell would tell it: 128 and the number of the signal that ended it.

@@ -1,7 +1,7 @@
 //! Shells and process trees as Windows has them.
 
 use std::fs::{self, File, OpenOptions};
-use std::io;
+use std::io::{self, PipeReader};
 use std::os::windows::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, ExitStatus, Stdio};
@@ -36,6 +36,11 @@ pub(super) fn create_private_dir(path: &Path) -> io::Result<()> {
 /// Keeps the console's Ctrl+C away from the command.
 pub(super) fn detach(command: &mut Command) {
     command.creation_flags(NEW_PROCESS_GROUP);
+}
+
+/// Nothing to do: a write to a pipe without a reader fails here, but kills nobody.
+pub(super) fn keep_reading(_pipe: PipeReader) -> io::Result<()> {
+    Ok(())
 }
 
 /// The exit code.

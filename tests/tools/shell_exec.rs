@@ -7,8 +7,9 @@ use std::time::Instant;
 use serde_json::json;
 
 use super::{AT_ONCE, call_in, shell, shell_in};
+use crate::common::DEADLINE;
 use crate::common::cli::Cli;
-use crate::common::process::{end, is_running, wait_for_end_of};
+use crate::common::process::{end, is_running, wait_for_end_of, wait_until};
 use crate::common::server::{Reply, Server};
 
 #[test]
@@ -230,6 +231,20 @@ fn d5_a_background_process_may_keep_writing_while_the_run_goes_on() {
         .run()
         .success()
         .file("proof", "survived\n");
+}
+
+#[test]
+fn d5_a_background_process_may_keep_writing_after_the_run() {
+    let background = "(while [ ! -s go ]; do sleep 0.05; done; i=0; \
+                      while [ $i -lt 20000 ]; do echo line || exit 1; i=$((i+1)); done; \
+                      echo survived > proof) & echo started";
+    let (_, run) = shell_in(|cli| cli, background);
+    fs::write(run.directory().join("go"), "now").unwrap();
+    let proof = run.directory().join("proof");
+    let survived = wait_until(Instant::now() + DEADLINE, || {
+        fs::read_to_string(&proof).is_ok_and(|text| text == "survived\n")
+    });
+    assert!(survived);
 }
 
 #[test]
