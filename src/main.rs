@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use bantam::app::{self, App, Mode, Next, Start};
 use bantam::error::{Error, Result};
 use bantam::signals::{self, Hooks, Signals};
-use bantam::{config, shell, term};
+use bantam::{config, render, shell, term};
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
@@ -111,6 +111,7 @@ async fn start(options: Options) -> u8 {
     let hooks = Hooks {
         end_commands: shell::end_running,
         is_handed_over: shell::terminal_is_handed_over,
+        is_stuck: render::is_stuck,
         restore_terminal: term::restore,
         resume_terminal: term::resume,
         interrupt_prompt: term::interrupt,

@@ -15,6 +15,8 @@ pub const INTERRUPTED: u8 = 130;
 
 /// How long the program may take to end by itself before it is ended.
 const PATIENCE: Duration = Duration::from_millis(900);
+/// When to look whether it can at all.
+const FIRST_LOOK: Duration = Duration::from_millis(60);
 
 /// How long commands get between being asked to end and being ended, when the program ends.
 pub const GRACE: Duration = Duration::from_millis(100);
@@ -26,6 +28,8 @@ pub struct Hooks {
     pub end_commands: fn(Duration),
     /// Whether a command has the terminal: keys that send signals are meant for it then (SPEC D8).
     pub is_handed_over: fn() -> bool,
+    /// Whether the main thread waits for a reader of its output that may never read.
+    pub is_stuck: fn() -> bool,
     /// Gives the terminal back.
     pub restore_terminal: fn(),
     /// Takes the terminal again after the program was stopped.
@@ -141,7 +145,10 @@ impl Shared {
         }
         self.stop.cancel();
         std::thread::spawn(move || {
-            std::thread::sleep(PATIENCE);
+            std::thread::sleep(FIRST_LOOK);
+            if !(hooks.is_stuck)() {
+                std::thread::sleep(PATIENCE.saturating_sub(FIRST_LOOK));
+            }
             leave(hooks, code);
         });
     }

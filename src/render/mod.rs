@@ -6,8 +6,9 @@
 //! terminal, changes its modes or touches the conversation.
 
 use std::io::{self, Write};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::error::Error;
 use crate::event::Sink;
@@ -97,6 +98,21 @@ pub fn screen<'a, O: Write + 'a, E: Write + 'a>(
 /// How much text waits for a flush at most, in bytes.
 const STREAM_LIMIT: usize = 64 * 1024;
 
+/// A write that takes so long waits for a reader that may never read.
+const STUCK: Duration = Duration::from_millis(50);
+
+/// When the write to standard output began that is under way.
+static WRITING: Mutex<Option<Instant>> = Mutex::new(None);
+
+/// Whether standard output keeps the thread that writes there: it can't end the program then.
+pub fn is_stuck() -> bool {
+    writing().is_some_and(|began| began.elapsed() >= STUCK)
+}
+
+fn writing() -> MutexGuard<'static, Option<Instant>> {
+    WRITING.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 /// A stream with the page that is being written, and the error it once gave.
 struct Stream<W> {
     writer: W,
@@ -132,7 +148,9 @@ impl<W: Write> Stream<W> {
     /// Writes out the page. After the first error nothing is written any more.
     fn flush(&mut self) {
         if self.failure.is_none() && !self.page.as_bytes().is_empty() {
+            *writing() = Some(Instant::now());
             self.failure = write_all(&mut self.writer, self.page.as_bytes()).err();
+            *writing() = None;
         }
         self.page.clear();
     }
