@@ -7,6 +7,7 @@ use std::process::ExitCode;
 
 use bantam::app::{self, App, Mode, Next, Start};
 use bantam::error::{Error, Result};
+use bantam::sanitize::screen_line;
 use bantam::signals::{self, Hooks, Signals};
 use bantam::{config, render, shell, term};
 use tokio::sync::oneshot;
@@ -49,6 +50,7 @@ pub(crate) fn run(arguments: Vec<OsString>) -> u8 {
             return print(&text);
         }
         Err(wrong) => {
+            let wrong = screen_line(&wrong.to_string());
             let _ = writeln!(io::stderr(), "error: {wrong}\nhint: bantam --help");
             return USAGE_ERROR;
         }
@@ -259,9 +261,9 @@ fn print(text: &str) -> u8 {
 
 /// Tells of an error before there is a screen.
 fn report(error: &Error) -> u8 {
-    let _ = writeln!(io::stderr(), "error: {error}");
+    let _ = writeln!(io::stderr(), "error: {}", screen_line(&error.to_string()));
     if let Some(hint) = error.hint() {
-        let _ = writeln!(io::stderr(), "hint: {hint}");
+        let _ = writeln!(io::stderr(), "hint: {}", screen_line(hint));
     }
     1
 }

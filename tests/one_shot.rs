@@ -318,6 +318,25 @@ fn a6_reasoning_traces_and_results_go_to_standard_output() {
 }
 
 #[test]
+fn c13_wrong_arguments_cannot_drive_the_terminal_that_shows_them() {
+    for arguments in [
+        &["--wrong\u{1b}[31m"][..],
+        &["-c", "timeout=\u{1b}]0;t\u{7}"],
+        &["a", "b\u{9b}2J"],
+    ] {
+        let run = Cli::new().args(arguments.iter().copied()).run();
+        run.code(2).stderr_has("error: ");
+        let harmless = |c: char| c == '\n' || !c.is_control();
+        assert!(run.stderr.chars().all(harmless), "{:?}", run.stderr);
+    }
+    let run = Cli::new()
+        .env("SOCKS_PROXY", "wrong\u{1b}[31m://x")
+        .prompt("x")
+        .run();
+    run.code(1).stderr_has("SOCKS_PROXY").stderr_lacks("\u{1b}");
+}
+
+#[test]
 fn a6_a_closed_standard_output_ends_quietly_with_0() {
     let long = "a line of text\n".repeat(20_000);
     let server = Server::start([Reply::answer(&long)]);
