@@ -11,7 +11,7 @@
 //! | tools | [`tools`] |
 //! | provider | [`client`], [`wire`] |
 //! | owners of the outside world | [`config`], [`session`], [`shell`], [`signals`], [`trust`] |
-//! | words, without effects | [`message`], [`repair`], [`event`], [`model`], [`usage`], [`sanitize`], [`error`] |
+//! | words, without effects | [`address`], [`message`], [`repair`], [`event`], [`model`], [`usage`], [`sanitize`], [`error`] |
 
 pub mod app;
 pub mod commands;
@@ -34,6 +34,7 @@ pub mod shell;
 pub mod signals;
 pub mod trust;
 
+pub mod address;
 pub mod error;
 pub mod event;
 pub mod message;

@@ -13,7 +13,7 @@ const LAYERS: &[&[&str]] = &[
     &["client", "wire"],
     &["config", "session", "shell", "signals", "trust"],
     &[
-        "message", "repair", "event", "model", "usage", "sanitize", "error",
+        "address", "message", "repair", "event", "model", "usage", "sanitize", "error",
     ],
 ];
 

@@ -5,7 +5,7 @@ use std::io;
 
 use reqwest::Url;
 
-use super::network::{is_loopback, shown};
+use crate::address::{is_loopback, without_credentials};
 use crate::error::Error;
 use crate::wire::{Fault, Refusal};
 
@@ -86,8 +86,12 @@ pub(super) fn connection_failure(error: &reqwest::Error, url: &Url) -> Failure {
         return Failure::Broken { reason, hint: None };
     }
     let refused = is_refused(error);
-    let hint =
-        (refused && is_loopback(url)).then(|| format!("is the server at {} running?", shown(url)));
+    let hint = (refused && is_loopback(url)).then(|| {
+        format!(
+            "is the server at {} running?",
+            without_credentials(url.as_str())
+        )
+    });
     let reason = if error.is_timeout() {
         format!("connecting to {host} takes too long")
     } else {

@@ -1,6 +1,5 @@
 //! The way to the endpoint: proxies and TLS roots (SPEC B10).
 
-use std::net::IpAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -11,6 +10,7 @@ use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
 use rustls::{ClientConfig, RootCertStore};
 
+use crate::address::{is_loopback, is_loopback_host, without_credentials};
 use crate::error::{Error, Result};
 
 /// A connection that nobody used for so long is closed.
@@ -162,7 +162,7 @@ pub(super) fn endpoint_url(endpoint: &str) -> Result<Url> {
     }
     let Some((scheme, _)) = trimmed.split_once("://") else {
         let first = trimmed.split(['/', ':']).next().unwrap_or_default();
-        let scheme = if is_loopback_name(first) {
+        let scheme = if is_loopback_host(first) {
             "http"
         } else {
             "https"
@@ -188,21 +188,6 @@ pub(super) fn below(endpoint: &Url, path: &str) -> Url {
     let mut url = endpoint.clone();
     url.set_path(&format!("{}{path}", endpoint.path().trim_end_matches('/')));
     url
-}
-
-/// Whether an address is on this machine, where no proxy belongs in between.
-pub(super) fn is_loopback(url: &Url) -> bool {
-    url.host_str().is_some_and(is_loopback_name)
-}
-
-fn is_loopback_name(host: &str) -> bool {
-    let host = host.trim_start_matches('[').trim_end_matches(']');
-    if let Ok(address) = host.parse::<IpAddr>() {
-        let address = address.to_canonical();
-        return address.is_loopback() || address.is_unspecified();
-    }
-    let host = host.trim_end_matches('.').to_ascii_lowercase();
-    host == "localhost" || host.ends_with(".localhost")
 }
 
 /// `SOCKS_PROXY` as an address: without a scheme, names are resolved at the proxy.
@@ -246,26 +231,6 @@ fn bad_proxy(name: &str, value: &str) -> Error {
         ),
         hint: Some("use http://host:port, socks5://host:port or socks5h://host:port".into()),
     }
-}
-
-/// An address without the name and password that may stand before the host.
-fn without_credentials(address: &str) -> String {
-    let (scheme, rest) = address.split_once("://").unwrap_or(("", address));
-    let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
-    let (authority, path) = rest.split_at_checked(end).unwrap_or((rest, ""));
-    let Some((_, host)) = authority.rsplit_once('@') else {
-        return address.to_owned();
-    };
-    let separator = if scheme.is_empty() { "" } else { "://" };
-    format!("{scheme}{separator}{host}{path}")
-}
-
-/// An address as it is shown.
-pub(super) fn shown(url: &Url) -> String {
-    let mut url = url.clone();
-    let _ = url.set_password(None);
-    let _ = url.set_username("");
-    url.into()
 }
 
 #[cfg(test)]
@@ -336,25 +301,6 @@ mod tests {
         );
         let local = endpoint_url("http://localhost:1").unwrap();
         assert!(build("ftp://h", &local).is_ok(), "loopback needs none");
-    }
-
-    #[test]
-    fn b10_loopback_is_known_in_every_spelling() {
-        for (url, local) in [
-            ("http://localhost:8080", true),
-            ("http://LOCALHOST./v1", true),
-            ("http://api.localhost", true),
-            ("http://127.0.0.1", true),
-            ("http://127.9.9.9", true),
-            ("http://[::1]:11434/v1", true),
-            ("http://[::ffff:127.0.0.1]", true),
-            ("http://0.0.0.0:8080", true),
-            ("http://10.0.0.1", false),
-            ("https://localhost.example.com", false),
-            ("https://[2001:db8::1]", false),
-        ] {
-            assert_eq!(is_loopback(&endpoint_url(url).unwrap()), local, "{url}");
-        }
     }
 
     #[test]

@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use serde_json::{Map, Value};
 
+use crate::address::without_credentials;
 use crate::error::{Error, Result};
 use crate::sanitize;
 use keys::{HEADER_PREFIX, Key, Kind};
@@ -211,7 +212,7 @@ impl Config {
 
     /// The base URL to show: credentials in it are left out.
     pub fn shown_endpoint(&self) -> String {
-        shown_url(self.endpoint())
+        without_credentials(self.endpoint())
     }
 
     /// The model's name; empty where it was set so.
@@ -387,7 +388,7 @@ impl Config {
         let (value, _) = self.get(name)?;
         Some(match name {
             _ if value.is_empty() => String::new(),
-            "endpoint" => shown_url(value),
+            "endpoint" => without_credentials(value),
             _ if is_secret(name) => sanitize::masked(value),
             _ => value.into(),
         })
@@ -397,21 +398,6 @@ impl Config {
 /// Whether the value of `name` is not to be shown nor recorded (SPEC B9, F4).
 pub fn is_secret(name: &str) -> bool {
     name.starts_with(HEADER_PREFIX) || keys::find(name).is_some_and(|key| key.kind == Kind::Secret)
-}
-
-/// A URL without the credentials it may carry.
-fn shown_url(url: &str) -> String {
-    match url.split_once("://") {
-        Some((scheme, rest)) => {
-            let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
-            let (authority, path) = rest.split_at(end);
-            let host = authority
-                .rsplit_once('@')
-                .map_or(authority, |(_, host)| host);
-            format!("{scheme}://{host}{path}")
-        }
-        None => url.into(),
-    }
 }
 
 /// The setting that `KEY=VALUE` on the command line stands for; if it can't be used, why.
