@@ -10,14 +10,12 @@ use crate::error::{Error, Result};
 use crate::event::{Event, Sink};
 use crate::message::{Conversation, Message};
 use crate::model::{Finish, Model, Reply, Request};
+use crate::repair;
 use crate::tools::{Context, Registry};
 use crate::usage::TurnUsage;
 
 /// What the result of a call says that was not run to its end.
 pub const INTERRUPTED: &str = "interrupted by the user";
-
-/// What servers say of an assistant message without text and calls (SPEC C10).
-const EMPTY_MESSAGE_REFUSED: &str = "content or tool_calls must be set";
 
 /// How often an empty answer is asked for again.
 const EMPTY_ANSWERS: usize = 2;
@@ -100,19 +98,7 @@ impl<M: Model> Agent<M> {
             mended: false,
             on_step,
         };
-        let mut end = None;
-        for _ in 0..self.max_iterations {
-            match self.step(&mut course).await {
-                Ok(Step::Continue) => {}
-                Ok(Step::End(how)) => end = Some(how),
-                Err(Error::Cancelled) => end = Some(End::Interrupted),
-                Err(error) => end = Some(End::Failed(error)),
-            }
-            if end.is_some() {
-                break;
-            }
-        }
-        let end = end.unwrap_or_else(|| course.stop_at_limit(self.max_iterations));
+        let end = self.until_end(&mut course).await;
         let taken_back = course.close(&end);
         course.keep();
         Turn {
@@ -120,6 +106,18 @@ impl<M: Model> Agent<M> {
             end,
             taken_back,
         }
+    }
+
+    async fn until_end(&mut self, course: &mut Course<'_>) -> End {
+        for _ in 0..self.max_iterations {
+            match self.step(course).await {
+                Ok(Step::Continue) => {}
+                Ok(Step::End(end)) => return end,
+                Err(Error::Cancelled) => return End::Interrupted,
+                Err(error) => return End::Failed(error),
+            }
+        }
+        course.stop_at_limit(self.max_iterations)
     }
 
     /// One request and what its answer asks for.
@@ -134,35 +132,27 @@ impl<M: Model> Agent<M> {
             self.tools.mask(&mut reply.message);
             return Ok(Step::End(course.keep_text(reply)));
         }
-        let calls: Vec<(String, String, String)> = reply
-            .message
-            .tool_calls()
-            .iter()
-            .map(|call| {
-                (
-                    call.id.to_owned(),
-                    call.name.to_owned(),
-                    call.arguments.to_owned(),
-                )
-            })
-            .collect();
-        self.tools.mask(&mut reply.message);
-        course.conversation.push(reply.message);
-        if !calls.is_empty() {
-            // Whatever ends the program while a command runs, what was answered is not lost.
-            course.keep();
+        // What is run is what came; what is kept is masked.
+        let mut kept = reply.message.clone();
+        self.tools.mask(&mut kept);
+        course.conversation.push(kept);
+        let calls = reply.message.tool_calls();
+        if calls.is_empty() {
+            return Ok(Step::End(End::Answered));
         }
-        for (id, name, arguments) in &calls {
-            let result = self.run_call(course, name, arguments).await;
-            course.conversation.push(Message::tool(id, &result));
+        // Whatever ends the program while a command runs, what was answered is not lost.
+        course.keep();
+        for call in calls {
+            let result = self.run_call(course, call.name, call.arguments).await;
+            course.conversation.push(Message::tool(call.id, &result));
             if !course.cancel.is_cancelled() {
                 course.keep();
             }
         }
-        Ok(match calls.is_empty() {
-            true => Step::End(End::Answered),
-            false if course.cancel.is_cancelled() => Step::End(End::Interrupted),
-            false => Step::Continue,
+        Ok(if course.cancel.is_cancelled() {
+            Step::End(End::Interrupted)
+        } else {
+            Step::Continue
         })
     }
 
@@ -243,40 +233,19 @@ impl Course<'_> {
 
     /// Removes what a server refused as an empty assistant message, once a turn; whether it did.
     fn mend_refused(&mut self, error: &Error) -> bool {
-        let refused =
-            matches!(error, Error::Api(error) if error.message.contains(EMPTY_MESSAGE_REFUSED));
-        if !refused || self.mended {
+        if self.mended || !error.is_empty_message_refused() {
             return false;
         }
         self.mended = true;
-        let messages = self.conversation.messages();
-        let mut doomed: Vec<bool> = messages.iter().map(Message::is_empty_assistant).collect();
-        if !doomed.contains(&true) {
-            let Some(last) = messages
-                .iter()
-                .rposition(|message| message.role() == "assistant")
-            else {
-                return false;
-            };
-            let answers = messages
-                .iter()
-                .skip(last + 1)
-                .take_while(|message| message.role() == "tool")
-                .count();
-            doomed
-                .iter_mut()
-                .skip(last)
-                .take(answers + 1)
-                .for_each(|doomed| *doomed = true);
+        let refused = refused_messages(self.conversation.messages());
+        if !refused.contains(&true) {
+            return false;
         }
-        self.start -= doomed
-            .iter()
-            .take(self.start)
-            .filter(|doomed| **doomed)
-            .count();
-        let mut doomed = doomed.into_iter();
+        let before_prompt = refused.iter().take(self.start);
+        self.start -= before_prompt.filter(|refused| **refused).count();
+        let mut refused = refused.into_iter();
         self.conversation
-            .retain(|_| !doomed.next().unwrap_or(false));
+            .retain(|_| !refused.next().unwrap_or(false));
         self.sink.event(Event::Warning(
             "the server refused an empty assistant message; it was removed, trying again",
         ));
@@ -294,27 +263,36 @@ impl Course<'_> {
         if matches!(end, End::Interrupted) && !self.sink.closed() {
             self.sink.event(Event::Interrupted);
         }
-        let messages = self.conversation.messages();
-        let answered = messages
-            .iter()
-            .skip(self.start)
-            .any(|message| message.role() == "assistant");
-        if !answered {
-            self.conversation.truncate(self.start);
-        } else if messages
-            .last()
-            .is_some_and(|message| message.role() == "tool")
-        {
-            // Some servers refuse a user message after a tool's.
-            self.conversation.push(Message::assistant(match end {
+        let mut since_prompt = self.conversation.messages().iter().skip(self.start);
+        let answered = since_prompt.any(|message| message.role() == "assistant");
+        if answered {
+            let note = match end {
                 End::Interrupted => "(interrupted by the user)",
                 End::Failed(_) => "(ended by an error)",
                 End::Answered | End::Stopped => "(stopped before an answer)",
-            }));
+            };
+            repair::close_turn(self.conversation, note);
+        } else {
+            self.conversation.truncate(self.start);
         }
         self.sink.flush();
         !answered
     }
+}
+
+/// Which messages a server means that refuses an empty one: the empty answers or, where there is
+/// none, the last answer with the results of its calls (SPEC C10).
+fn refused_messages(messages: &[Message]) -> Vec<bool> {
+    let any_empty = messages.iter().any(Message::is_empty_assistant);
+    let last_answer = messages
+        .iter()
+        .rposition(|message| message.role() == "assistant");
+    let is_refused = |(at, message): (usize, &Message)| match message.role() {
+        _ if any_empty => message.is_empty_assistant(),
+        "tool" => last_answer.is_some_and(|answer| at > answer),
+        _ => last_answer == Some(at),
+    };
+    messages.iter().enumerate().map(is_refused).collect()
 }
 
 /// A sink that interrupts the turn when nobody can see its output any more.

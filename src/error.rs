@@ -10,6 +10,9 @@ use std::time::Duration;
 /// The result of everything that can end with an [`Error`].
 pub type Result<T> = std::result::Result<T, Error>;
 
+/// What servers say of an assistant message with neither text nor calls, in lower case (SPEC C10).
+pub const EMPTY_MESSAGE_REFUSED: &str = "content or tool_calls must be set";
+
 /// Why something the person asked for did not happen.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -77,6 +80,11 @@ impl Error {
             path: path.into(),
             source,
         }
+    }
+
+    /// Whether the server refused the request for a message that it takes for empty.
+    pub fn is_empty_message_refused(&self) -> bool {
+        matches!(self, Self::Api(error) if error.message.contains(EMPTY_MESSAGE_REFUSED))
     }
 
     /// Whether the server refused the request because the conversation is too long for the model.

@@ -5,7 +5,7 @@
 use serde_json::Value;
 
 use super::failure::Failure;
-use crate::error::ApiErrorKind;
+use crate::error::{ApiErrorKind, EMPTY_MESSAGE_REFUSED};
 use crate::message::Message;
 use crate::wire::{Dialect, EXTRAS, Extras, NoText, Question, Refusal, has_word};
 
@@ -284,7 +284,7 @@ impl Complaint<'_> {
                 "required",
                 "missing",
             ])
-            && !self.says(&["content or tool_calls must be set"]);
+            && !self.says(&[EMPTY_MESSAGE_REFUSED]);
         if !is_sent || !is_meant {
             return None;
         }

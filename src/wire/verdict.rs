@@ -4,11 +4,7 @@ use std::time::Duration;
 
 use super::errors::Said;
 use super::overflow::{is_overflow, is_rate_limit};
-use crate::error::ApiErrorKind;
-
-/// What servers say of an assistant message with neither text nor calls, with whatever status: only
-/// another conversation helps (SPEC C10).
-const EMPTY_MESSAGE: &str = "content or tool_calls must be set";
+use crate::error::{ApiErrorKind, EMPTY_MESSAGE_REFUSED};
 
 /// What an error means. `http` is the answer's own status, `wait` what it asks us to wait.
 pub(super) fn classify(said: &Said, http: Option<u16>, wait: Option<Duration>) -> ApiErrorKind {
@@ -24,7 +20,7 @@ pub(super) fn classify(said: &Said, http: Option<u16>, wait: Option<Duration>) -
     if said.is_failed_call() {
         return ApiErrorKind::Server;
     }
-    if said.says(&[EMPTY_MESSAGE]) {
+    if said.says(&[EMPTY_MESSAGE_REFUSED]) {
         return ApiErrorKind::BadRequest;
     }
     match status {
