@@ -141,9 +141,7 @@ impl App {
             Ok(line) => line,
             Err(error) => {
                 if !matches!(error, Error::Cancelled) {
-                    self.screen.event(Event::Notice(&format!(
-                        "the model gave no summary: {error}"
-                    )));
+                    self.screen.event(Event::Notice(&error.to_string()));
                 }
                 self.first_line()
             }
