@@ -3,6 +3,8 @@
 
 use serde_json::Value;
 
+use super::spelling::distance;
+
 /// One key of the configuration.
 #[derive(Debug, Clone, Copy)]
 pub struct Key {
@@ -64,7 +66,8 @@ const fn forwarded(
     }
 }
 
-const COLOR: Kind = Kind::Choice(&["auto", "always", "never"]);
+/// Where something is done: where it fits, everywhere, nowhere.
+const WHEN: Kind = Kind::Choice(&["auto", "always", "never"]);
 
 /// All keys that are known by name (SPEC B3, B4, part K). Any other key is forwarded.
 pub const KEYS: &[Key] = &[
@@ -152,10 +155,10 @@ pub const KEYS: &[Key] = &[
         "",
         "a directory of extra tools to tell the model of",
     ),
-    key("color", COLOR, "auto", "auto, always or never"),
+    key("color", WHEN, "auto", "auto, always or never"),
     key(
         "markdown",
-        COLOR,
+        WHEN,
         "auto",
         "lay answers out: auto, always or never",
     ),
@@ -180,6 +183,16 @@ const MISSPELLING: usize = 2;
 /// The entry of the table for `name`.
 pub fn find(name: &str) -> Option<&'static Key> {
     KEYS.iter().find(|key| key.name == name)
+}
+
+/// The value of `name` where none is set; empty for none, and for a key that is not in the table.
+pub fn default(name: &str) -> &'static str {
+    find(name).map_or("", |key| key.default)
+}
+
+/// Whether `name` is an ability that the documentation names and this version does not have.
+pub fn is_unbuilt(name: &str) -> bool {
+    find(name).is_some_and(|key| key.kind == Kind::Unbuilt)
 }
 
 /// Whether `name=value` may stand in the configuration; if not, why.
@@ -302,22 +315,6 @@ pub fn request_value(name: &str, value: &str) -> Value {
 fn plain_number(name: &str, value: &str) -> Option<Value> {
     find(name).filter(|key| key.kind == Kind::Number)?;
     value.parse::<f64>().ok().map(Value::from)
-}
-
-/// The least number of letters to insert, delete or replace that makes `a` into `b` (Levenshtein).
-pub fn distance(a: &str, b: &str) -> usize {
-    let b: Vec<char> = b.chars().collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, from) in a.chars().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
-        for (j, to) in b.iter().enumerate() {
-            let replaced = diagonal + usize::from(from != *to);
-            diagonal = row[j + 1];
-            row[j + 1] = replaced.min(diagonal + 1).min(row[j] + 1);
-        }
-    }
-    row[b.len()]
 }
 
 #[cfg(test)]

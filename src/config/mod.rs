@@ -3,11 +3,12 @@
 
 pub mod file;
 pub mod keys;
+pub mod spelling;
+mod typed;
 
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use serde_json::{Map, Value};
 
@@ -78,23 +79,31 @@ impl Config {
     }
 
     fn read_file(&mut self) -> Result<()> {
+        let Some((name, bytes)) = self.find_file()? else {
+            return Ok(());
+        };
+        self.file = Some(name);
+        if std::str::from_utf8(&bytes).is_err() {
+            self.warnings.push(format!(
+                "{name}: some of it is not UTF-8; check the values there"
+            ));
+        }
+        self.take_entries(name, &String::from_utf8_lossy(&bytes))?;
+        self.warn_of_readers(name);
+        Ok(())
+    }
+
+    /// The name and content of the file that counts, if there is one.
+    fn find_file(&self) -> Result<Option<(&'static str, Vec<u8>)>> {
         for name in [OWN_FILE, MODEL_FILE] {
             let path = self.dir.join(name);
             match fs::read(&path) {
-                Ok(bytes) => {
-                    self.file = Some(name);
-                    if std::str::from_utf8(&bytes).is_err() {
-                        self.warnings.push(format!(
-                            "{name}: some of it is not UTF-8; check the values there"
-                        ));
-                    }
-                    return self.take_entries(name, &String::from_utf8_lossy(&bytes));
-                }
+                Ok(bytes) => return Ok(Some((name, bytes))),
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
                 Err(error) => return Err(Error::io("read the configuration", path, error)),
             }
         }
-        Ok(())
+        Ok(None)
     }
 
     fn take_entries(&mut self, name: &str, text: &str) -> Result<()> {
@@ -105,35 +114,34 @@ impl Config {
                     .push(format!("{at}: no `=` in this line, ignored"));
                 continue;
             };
-            let unbuilt = keys::find(&key).is_some_and(|key| key.kind == Kind::Unbuilt);
             match keys::check(&key, &entry.value) {
                 Ok(()) => self.entries.push((key, entry.value)),
-                Err(wrong) if unbuilt => {
-                    let hint = Some("an option that did nothing would be false safety".into());
+                Err(wrong) if keys::is_unbuilt(&key) => {
                     return Err(Error::Config {
                         message: format!("{at}: {wrong}"),
-                        hint,
+                        hint: Some("an option that did nothing would be false safety".into()),
                     });
                 }
                 Err(wrong) => {
-                    let fallback = keys::find(&key).filter(|key| !key.default.is_empty());
-                    let fallback = fallback
-                        .map(|key| format!("; {} is used", key.default))
-                        .unwrap_or_default();
+                    let fallback = match keys::default(&key) {
+                        "" => String::new(),
+                        default => format!("; {default} is used"),
+                    };
                     self.warnings.push(format!("{at}: {wrong}{fallback}"));
                 }
             }
         }
-        let keyed = self
-            .entries
-            .iter()
-            .any(|(key, value)| is_secret(key) && !value.is_empty());
-        if keyed && file::is_open_to_others(&self.dir.join(name)) {
+        Ok(())
+    }
+
+    /// Warns where others can read a key (SPEC B9).
+    fn warn_of_readers(&mut self, name: &str) {
+        let is_key = |(key, value): &(String, String)| is_secret(key) && !value.is_empty();
+        if self.entries.iter().any(is_key) && file::is_open_to_others(&self.dir.join(name)) {
             self.warnings.push(format!(
                 "{name} holds a key and others can read it (chmod 600 {name})"
             ));
         }
-        Ok(())
     }
 
     /// Goes on without the environment's key (SPEC B9).
@@ -158,140 +166,40 @@ impl Config {
 
     /// The value in force and where it comes from; `None` where the key is unknown and unset.
     pub fn get(&self, name: &str) -> Option<(&str, Source)> {
-        let last = |pairs: &'_ [(String, String)]| pairs.iter().rposition(|(key, _)| key == name);
-        if let Some(index) = last(&self.overrides) {
-            return Some((&self.overrides[index].1, Source::CommandLine));
-        }
-        let environment =
-            |value: &'_ Option<String>| value.as_deref().is_some_and(|value| !value.is_empty());
-        if name == "bantam_tools_dir" && environment(&self.environment.tools_dir) {
-            return self
-                .environment
-                .tools_dir
-                .as_deref()
-                .map(|dir| (dir, Source::Environment));
-        }
-        if let Some(index) = last(&self.entries) {
-            return Some((&self.entries[index].1, Source::File));
-        }
-        if name == "api_key" && environment(&self.environment.api_key) {
-            return self
-                .environment
-                .api_key
-                .as_deref()
-                .map(|key| (key.trim(), Source::Environment));
-        }
-        keys::find(name)
-            .filter(|key| key.kind != Kind::Unbuilt)
-            .map(|key| (key.default, Source::Default))
+        let environment = &self.environment;
+        let (above_file, below_file) = match name {
+            "bantam_tools_dir" => (filled(environment.tools_dir.as_deref()), None),
+            "api_key" => (None, filled(environment.api_key.as_deref())),
+            _ => (None, None),
+        };
+        let by_default = || {
+            let known = keys::find(name).filter(|key| key.kind != Kind::Unbuilt);
+            known.map(|key| (key.default, Source::Default))
+        };
+        last(&self.overrides, name)
+            .map(|value| (value, Source::CommandLine))
+            .or(above_file.map(|value| (value, Source::Environment)))
+            .or(last(&self.entries, name).map(|value| (value, Source::File)))
+            .or(below_file.map(|value| (value.trim(), Source::Environment)))
+            .or_else(by_default)
     }
 
-    /// The value in force of a key of the table; an empty one means its default but for keys that are
-    /// forwarded, secret, or off when empty.
-    fn value(&self, name: &str) -> &str {
-        match self.get(name) {
-            Some(("", _)) => keys::find(name).map_or("", |key| key.default),
-            Some((value, _)) => value,
-            None => "",
-        }
-    }
-
-    fn number<T: std::str::FromStr + Default>(&self, name: &str) -> T {
-        self.value(name).parse().unwrap_or_default()
-    }
-
-    fn seconds(&self, name: &str) -> Duration {
-        // A time that does not fit is as good as for ever.
-        Duration::try_from_secs_f64(self.number(name)).unwrap_or(Duration::MAX)
-    }
-
-    /// The base URL, without trailing slashes.
-    pub fn endpoint(&self) -> &str {
-        self.value("endpoint").trim_end_matches('/')
-    }
-
-    /// The base URL to show: credentials in it are left out.
-    pub fn shown_endpoint(&self) -> String {
-        without_credentials(self.endpoint())
-    }
-
-    /// The model's name; empty where it was set so.
-    pub fn model(&self) -> &str {
-        self.get("model").map_or("", |(value, _)| value)
-    }
-
-    /// The key and where it comes from; none where it is set to nothing.
-    pub fn api_key(&self) -> Option<(&str, Source)> {
-        self.get("api_key").filter(|(key, _)| !key.is_empty())
-    }
-
-    /// Whether answers are streamed.
-    pub fn stream(&self) -> bool {
-        self.value("stream") != "false"
-    }
-
-    /// The time to the first byte, and between two.
-    pub fn timeout(&self) -> Duration {
-        self.seconds("timeout")
-    }
-
-    /// How long a command may run.
-    pub fn shell_timeout(&self) -> Duration {
-        self.seconds("shell_timeout")
-    }
-
-    /// How many requests a turn may take.
-    pub fn max_iterations(&self) -> usize {
-        self.number("max_al_iterations")
-    }
-
-    /// The context window in tokens, where the server does not tell.
-    pub fn context_window(&self) -> u64 {
-        self.number("context_window")
-    }
-
-    /// At how many percent of the window to offer a compaction; 0 for never.
-    pub fn compact_at(&self) -> u64 {
-        self.number("compact_at")
-    }
-
-    /// How many characters of a tool's output the model gets; 0 for all.
-    pub fn tool_output_limit(&self) -> usize {
-        self.number("tool_output_limit")
-    }
-
-    /// Whether tool arguments are sanitised.
-    pub fn sanitize_args(&self) -> bool {
-        self.value("sanitize_args") != "false"
-    }
-
-    /// The directory of extra tools, if one is set.
-    pub fn tools_dir(&self) -> Option<&str> {
-        self.get("bantam_tools_dir")
-            .map(|(dir, _)| dir)
-            .filter(|dir| !dir.is_empty())
-    }
-
-    /// `auto`, `always` or `never`.
-    pub fn color(&self) -> &str {
-        self.value("color")
-    }
-
-    /// `auto`, `always` or `never`.
-    pub fn markdown(&self) -> &str {
-        self.value("markdown")
+    /// What the file and then the command line set, in their order: of two equal keys the last counts.
+    fn pairs(&self) -> impl Iterator<Item = (&str, &str)> {
+        let pairs = self.entries.iter().chain(&self.overrides);
+        pairs.map(|(key, value)| (key.as_str(), value.as_str()))
     }
 
     /// The HTTP headers to add to each request, in order.
     pub fn headers(&self) -> Vec<(String, String)> {
         let mut headers: Vec<(String, String)> = Vec::new();
-        for (key, value) in self.entries.iter().chain(&self.overrides) {
+        for (key, value) in self.pairs() {
             let Some(name) = key.strip_prefix(HEADER_PREFIX) else {
                 continue;
             };
             headers.retain(|(other, _)| !other.eq_ignore_ascii_case(name));
             if !value.is_empty() {
-                headers.push((name.into(), value.clone()));
+                headers.push((name.into(), value.into()));
             }
         }
         headers
@@ -305,13 +213,8 @@ impl Config {
             .iter()
             .filter(forwarded)
             .map(|key| (key.name, key.default));
-        let set = self
-            .entries
-            .iter()
-            .chain(&self.overrides)
-            .map(|(key, value)| (key.as_str(), value.as_str()));
         let mut parameters = Map::new();
-        for (key, value) in defaults.chain(set) {
+        for (key, value) in defaults.chain(self.pairs()) {
             let internal = keys::find(key).is_some_and(|known| !forwarded(&known));
             if !internal && !key.starts_with(HEADER_PREFIX) {
                 parameters.insert(key.into(), Value::String(value.into()));
@@ -354,15 +257,13 @@ impl Config {
 
     /// The text of the file that counts, as it is now: another instance may have changed it.
     fn text_to_change(&self) -> Result<String> {
-        for name in [OWN_FILE, MODEL_FILE] {
-            let path = self.dir.join(name);
-            match fs::read_to_string(&path) {
-                Ok(text) => return Ok(text),
-                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-                Err(error) => return Err(Error::io("read the configuration", path, error)),
-            }
-        }
-        Ok(String::new())
+        let Some((name, bytes)) = self.find_file()? else {
+            return Ok(String::new());
+        };
+        String::from_utf8(bytes).map_err(|error| {
+            let error = io::Error::new(io::ErrorKind::InvalidData, error);
+            Error::io("read the configuration", self.dir.join(name), error)
+        })
     }
 
     /// All settings in force, as `/cfg` shows them: the keys of the table, then the other ones.
@@ -372,8 +273,8 @@ impl Config {
             .filter(|key| key.kind != Kind::Unbuilt)
             .map(|key| key.name);
         let mut names: Vec<&str> = known.collect();
-        for (key, _) in self.entries.iter().chain(&self.overrides) {
-            if !names.contains(&key.as_str()) {
+        for (key, _) in self.pairs() {
+            if !names.contains(&key) {
                 names.push(key);
             }
         }
@@ -393,6 +294,16 @@ impl Config {
             _ => value.into(),
         })
     }
+}
+
+/// The value of the last of the pairs with this key.
+fn last<'a>(pairs: &'a [(String, String)], name: &str) -> Option<&'a str> {
+    let pair = pairs.iter().rfind(|(key, _)| key == name);
+    pair.map(|(_, value)| value.as_str())
+}
+
+fn filled(variable: Option<&str>) -> Option<&str> {
+    variable.filter(|value| !value.is_empty())
 }
 
 /// Whether the value of `name` is not to be shown nor recorded (SPEC B9, F4).
