@@ -48,6 +48,11 @@ pub(super) struct Keys {
 }
 
 impl Keys {
+    /// Text came in between: what a key before it had begun is over.
+    pub(super) fn forget(&mut self) {
+        self.prefixed = false;
+    }
+
     /// The command of `key`, if it has one.
     pub(super) fn command(&mut self, key: KeyEvent) -> Option<Command> {
         let ctrl = key.modifiers.contains(KeyModifiers::CONTROL);

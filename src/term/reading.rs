@@ -112,6 +112,9 @@ impl<'a> Reading<'a> {
     fn take_typed(&mut self, typed: Typed) -> Option<End> {
         self.below.clear();
         let tabs = std::mem::take(&mut self.tabs);
+        if !matches!(typed, Typed::Key(_)) {
+            self.keys.forget();
+        }
         match typed {
             Typed::Text(text) => self.type_text(&text),
             Typed::Paste(text) => self.paste(&cleaned(&text)),

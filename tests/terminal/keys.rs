@@ -50,6 +50,7 @@ fn f1_each_key_does_what_it_says() {
         ("a", "\nbc\x1b[A\x1b[B", &["> a", "bc"], (1, 2)),
         ("a", "\nbc\x1b[1;5H", &["> a", "bc"], (0, 2)),
         ("a", "\nbc\x1b[1;5H\x1b[1;5F", &["> a", "bc"], (1, 2)),
+        ("a", "\x18b\x02", &["> ab"], (0, 3)),
         ("a", "\x1b[1;9Z\x1b[99~\x1b[12;34R\x00b", &["> ab"], (0, 4)),
     ] {
         pty.keys(typed);
