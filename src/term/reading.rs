@@ -30,7 +30,7 @@ pub(super) struct Reading<'a> {
     /// The text is an entry of the history as it was found: Up goes on to the one before it.
     untouched: bool,
     search: Option<Search>,
-    /// How often Tab was pressed in a row with more than one possibility.
+    /// How often Tab was pressed in a row.
     tabs: usize,
     /// Remarks below the prompt, until the next key.
     below: Vec<String>,
@@ -259,9 +259,10 @@ impl<'a> Reading<'a> {
         }
     }
 
-    /// Tab, after so many others with more than one possibility.
+    /// Tab, after so many others.
     fn complete(&mut self, tabs: usize) {
         self.untouched = false;
+        self.tabs = tabs + 1;
         self.accept_hit();
         if self.kind == Kind::Question {
             return;
@@ -271,7 +272,6 @@ impl<'a> Reading<'a> {
             Completion::Nothing => {}
             Completion::Replace(word, with) => self.reader.editor.replace(word, &with),
             Completion::Choose(candidates) => {
-                self.tabs = tabs + 1;
                 if tabs > 0 {
                     let (columns, rows) = mode::size();
                     self.below = listed(&candidates, columns, (rows / 2).max(1));

@@ -142,6 +142,10 @@ fn f1_a_second_tab_lists_what_is_possible_below_the_prompt() {
     assert_eq!(screen.cursor.1, 4);
     pty.keys("l");
     pty.wait_for_text(&["> /cl"], (0, 5));
+    pty.keys("\x15/mo\t");
+    pty.wait_for_text(&["> /model"], (0, 8));
+    pty.keys("\t");
+    pty.wait_for("/models");
 }
 
 #[test]
