@@ -77,7 +77,7 @@ impl Completer {
             .map_or(0, |(at, c)| at + c.len_utf8());
         let word = before.get(start..).unwrap_or_default();
         let mut candidates = self.words.candidates(text, cursor);
-        if candidates.is_empty() && (is_path(word) || text.starts_with('!')) {
+        if candidates.is_empty() && (!word.is_empty() || text.starts_with('!')) {
             candidates = self.paths(word);
         }
         candidates.retain(|candidate| !candidate.text.contains(char::is_control));
@@ -86,8 +86,9 @@ impl Completer {
         match candidates.as_slice() {
             [] => Completion::Nothing,
             [only] => {
-                let open = only.text.ends_with(['/', '=']);
-                let space = if open { "" } else { " " };
+                let is_open = only.text.ends_with(['/', '=']);
+                let is_apart = text.get(cursor..).is_some_and(|rest| rest.starts_with(' '));
+                let space = if is_open || is_apart { "" } else { " " };
                 Completion::Replace(start..cursor, format!("{}{space}", only.text))
             }
             several => match common_prefix(several) {
@@ -134,10 +135,6 @@ impl Completer {
             _ => Path::new(directory).to_owned(),
         }
     }
-}
-
-fn is_path(word: &str) -> bool {
-    word.starts_with('@') || word.contains('/')
 }
 
 /// What all candidates begin with.
@@ -251,7 +248,9 @@ mod tests {
         assert_eq!(complete("/con"), Completion::Replace(0..4, "/cont".into()));
         assert!(matches!(complete("/c"), Completion::Choose(all) if all.len() == 4));
         assert_eq!(complete("/x"), Completion::Nothing);
-        assert_eq!(complete("word"), Completion::Nothing);
+        assert_eq!(complete("no_such_file"), Completion::Nothing);
+        let within = completer(None).complete("/li plan", 3);
+        assert_eq!(within, Completion::Replace(0..3, "/list".into()));
     }
 
     #[test]

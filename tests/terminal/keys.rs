@@ -124,6 +124,7 @@ fn f1_tab_completes_commands_keys_sessions_and_paths() {
         ("/cfg shell_\t", "> /cfg shell_timeout"),
         ("/load pl\t", "> /load plan"),
         ("see ./so\t", "> see ./sources/"),
+        ("see sou\t", "> see sources/"),
         ("see @sources/m\t", "> see @sources/main.rs"),
     ] {
         pty.keys(typed);
