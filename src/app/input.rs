@@ -59,15 +59,15 @@ pub(super) fn open_terminal(
     Ok(Source::Terminal(terminal))
 }
 
-/// Whether a line may go into the history: not one that sets a key (SPEC F4).
+/// Whether a line may go into the history: not one that sets a key (SPEC F4), or was meant to.
 fn may_be_recorded(line: &str) -> bool {
     let mut words = line.split_whitespace();
-    let is_setting = words.next() == Some("/cfg");
+    let is_setting = words.next().is_some_and(|word| word.starts_with('/'));
     let key = words
         .next()
         .and_then(|word| word.split('=').next())
         .unwrap_or_default();
-    !(is_setting && config::is_secret(key))
+    !(is_setting && config::is_probably_secret(key))
 }
 
 impl Source {
@@ -156,15 +156,15 @@ mod tests {
             "/cfg api_key sk-1",
             "/cfg  api_key=sk-1",
             "  /cfg header.X-Key abc",
+            "/CFG api_key sk-1",
+            "/cgf api_key sk-1",
+            "/cfg apikey=sk-1",
+            "/cfg API_KEY sk-1",
+            "/cfg Header.X-Key abc",
         ] {
             assert!(!may_be_recorded(line), "{line}");
         }
-        for line in [
-            "/cfg model m",
-            "/cfg",
-            "what is api_key?",
-            "/configure api_key",
-        ] {
+        for line in ["/cfg model m", "/cfg", "what is api_key?", "/compact model"] {
             assert!(may_be_recorded(line), "{line}");
         }
     }

@@ -236,7 +236,7 @@ pub fn check_entered(name: &str, value: &str) -> Result<(), String> {
 }
 
 /// The internal key that `name` seems to stand for. What nobody meant to send must not be sent.
-fn misspelled(name: &str) -> Option<&'static str> {
+pub(super) fn misspelled(name: &str) -> Option<&'static str> {
     let name = name.to_lowercase();
     if let Some((prefix, _)) = name.split_once('.')
         && distance(prefix, "header") <= MISSPELLING

@@ -311,6 +311,11 @@ pub fn is_secret(name: &str) -> bool {
     name.starts_with(HEADER_PREFIX) || keys::find(name).is_some_and(|key| key.kind == Kind::Secret)
 }
 
+/// The same of a name as it was typed: a slip of the fingers makes a secret no less of one.
+pub fn is_probably_secret(name: &str) -> bool {
+    is_secret(name) || keys::misspelled(name).is_some_and(is_secret)
+}
+
 /// The setting that `KEY=VALUE` on the command line stands for; if it can't be used, why.
 pub fn parse_override(text: &str) -> std::result::Result<(String, String), String> {
     let (key, value) = text.split_once('=').ok_or("takes KEY=VALUE")?;
