@@ -391,7 +391,8 @@ fn last_parameter(parameters: &[u8]) -> Option<u32> {
     parameter(parameters, 1).or_else(|| parameter(parameters, 0))
 }
 
-/// Terminals tell modifiers as one more than the sum of Shift 1, Alt 2, Ctrl 4 and others.
+/// Terminals tell modifiers as one more than the sum of Shift 1, Alt 2, Ctrl 4, Meta 8 and others.
+/// Meta is what some of them call the Alt key.
 fn modifiers(number: Option<u32>) -> KeyModifiers {
     let bits = number.unwrap_or(1).saturating_sub(1);
     let mut held = KeyModifiers::NONE;
@@ -399,8 +400,11 @@ fn modifiers(number: Option<u32>) -> KeyModifiers {
         (1, KeyModifiers::SHIFT),
         (2, KeyModifiers::ALT),
         (4, KeyModifiers::CONTROL),
+        (8, KeyModifiers::ALT),
     ] {
-        held.set(modifier, bits & bit != 0);
+        if bits & bit != 0 {
+            held |= modifier;
+        }
     }
     held
 }

@@ -28,6 +28,7 @@ fn f1_each_key_does_what_it_says() {
         ("one two", "\x1b[1;5D", &["> one two"], (0, 6)),
         ("one two", "\x1b[5D", &["> one two"], (0, 6)),
         ("one two", "\x1bOd", &["> one two"], (0, 6)),
+        ("one two", "\x1b[1;9D", &["> one two"], (0, 6)),
         ("one two", "\x1bb", &["> one two"], (0, 6)),
         ("one two", "\x01\x1b[1;5C", &["> one two"], (0, 5)),
         ("one two", "\x01\x1bf", &["> one two"], (0, 5)),
