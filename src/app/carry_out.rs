@@ -1,11 +1,8 @@
-//! Carrying out slash commands.
+//! Carrying out slash commands: which does what, and those about settings and models. Those about
+//! sessions are in `sessions`, `/compact` is in `compaction`.
 
-use crate::agent::Agent;
 use crate::commands::{self, Command};
-use crate::compact;
-use crate::error::{Error, Result};
-use crate::event::Event;
-use crate::message::{Conversation, Message};
+use crate::error::Result;
 
 use super::{App, Next};
 
@@ -40,15 +37,6 @@ impl App {
         }
     }
 
-    fn clear(&mut self) {
-        self.save(true);
-        self.conversation = Conversation::new(&self.system_prompt());
-        self.store.begin();
-        self.forget_usage();
-        self.screen
-            .event(Event::Notice("a new conversation begins"));
-    }
-
     fn configure(&mut self, key: Option<&str>, value: Option<&str>) -> Result<()> {
         let Some(key) = key else {
             for (key, value) in self.config.shown() {
@@ -75,111 +63,12 @@ impl App {
         let models = self.agent.model.models(interrupts.token()).await?;
         for model in models {
             let mark = if model == self.config.model() {
-                "* "
+                '*'
             } else {
-                "  "
+                ' '
             };
-            self.screen.line(&format!("{mark}{model}"));
+            self.screen.line(&format!("{mark} {model}"));
         }
         Ok(())
-    }
-
-    fn list(&mut self, most: usize) -> Result<()> {
-        let sessions = self.store.list()?;
-        if sessions.is_empty() {
-            self.screen.line("no sessions yet");
-        }
-        for session in sessions.iter().take(most) {
-            self.screen.line(&session.line());
-        }
-        Ok(())
-    }
-
-    fn load(&mut self, id: &str) -> Result<()> {
-        let id = self.store.find(id)?.one(id)?;
-        let session = self.store.load(&id)?;
-        self.save(true);
-        self.store.branch(&session);
-        self.take_over(session);
-        Ok(())
-    }
-
-    fn continue_project(&mut self) -> Result<()> {
-        let Some(entry) = self.store.newest_other()? else {
-            let message = "this directory has no other conversation to go on with".into();
-            return Err(Error::Session {
-                message,
-                hint: Some("/list shows all sessions".into()),
-            });
-        };
-        let session = self.store.load(&entry.id)?;
-        self.save(true);
-        self.store.resume(&session);
-        self.take_over(session);
-        Ok(())
-    }
-
-    /// Saves first, for what follows may fail; then has the model say in a line what it is about
-    /// (SPEC E4).
-    async fn save_as(&mut self, name: Option<&str>) -> Result<()> {
-        let name = name.unwrap_or(self.store.project_id()).to_owned();
-        if !self.conversation.has_prompt() {
-            self.screen
-                .event(Event::Notice("there is nothing to save yet"));
-            return Ok(());
-        }
-        let saved = self
-            .store
-            .save_named(&name, &self.conversation, self.config.model())?;
-        if let Some(aside) = saved.kept_aside {
-            self.screen.event(Event::Notice(&format!(
-                "the conversation that was there is kept as {aside}"
-            )));
-        }
-        self.screen.line(&format!("saved as {name}"));
-        let summary = match self.summary_line().await {
-            Ok(line) => line,
-            Err(error) => {
-                if !matches!(error, Error::Cancelled) {
-                    self.screen.event(Event::Notice(&error.to_string()));
-                }
-                self.first_line()
-            }
-        };
-        self.store.set_summary(&summary);
-        self.store
-            .save_named(&name, &self.conversation, self.config.model())?;
-        self.screen.line(&summary);
-        Ok(())
-    }
-
-    async fn summary_line(&mut self) -> Result<String> {
-        let interrupts = self.start.signals.turn();
-        let Agent { model, tools, .. } = &mut self.agent;
-        let screen = self.screen.as_mut();
-        compact::summary_line(
-            model,
-            tools.specs(),
-            &self.conversation,
-            screen,
-            interrupts.token(),
-        )
-        .await
-    }
-
-    /// The first line of the first prompt: what stands for a summary where there is none.
-    fn first_line(&self) -> String {
-        let first = self
-            .conversation
-            .messages()
-            .iter()
-            .find(|message| message.role() == "user");
-        first
-            .map(Message::text)
-            .unwrap_or_default()
-            .lines()
-            .next()
-            .unwrap_or_default()
-            .into()
     }
 }

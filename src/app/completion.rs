@@ -1,6 +1,6 @@
 //! What Tab offers for words that the application knows: commands, settings, sessions.
 
-use crate::commands::{Argument, TABLE};
+use crate::commands::{self, Argument, TABLE};
 use crate::config::keys::{KEYS, Kind};
 use crate::session::Store;
 use crate::term::{Candidate, Complete};
@@ -16,48 +16,34 @@ impl Words {
         Self { store }
     }
 
+    /// What the argument of a command can be.
+    fn arguments(&self, command: &str) -> Vec<Candidate> {
+        match commands::entry(command).map(|entry| entry.argument) {
+            Some(Argument::Session) => self.sessions(),
+            Some(Argument::Key) => keys(),
+            Some(Argument::Text | Argument::None) | None => Vec::new(),
+        }
+    }
+
     fn sessions(&self) -> Vec<Candidate> {
         // A list that can't be read offers nothing; /list says why.
-        self.store
-            .ids()
-            .unwrap_or_default()
-            .into_iter()
-            .map(Candidate::new)
-            .collect()
+        let ids = self.store.ids().unwrap_or_default();
+        ids.into_iter().map(Candidate::new).collect()
     }
 }
 
 impl Complete for Words {
     fn candidates(&self, line: &str, cursor: usize) -> Vec<Candidate> {
-        let Some(before) = line
-            .get(..cursor)
-            .and_then(|before| before.strip_prefix('/'))
-        else {
+        let before = line.get(..cursor).and_then(|line| line.strip_prefix('/'));
+        let Some(before) = before else {
             return Vec::new();
         };
-        let all = match before.split_once(' ') {
-            None => commands(),
-            Some((word, argument)) if !argument.contains(' ') => {
-                match TABLE
-                    .iter()
-                    .find(|entry| entry.words.contains(&word))
-                    .map(|entry| entry.argument)
-                {
-                    Some(Argument::Session) => self.sessions(),
-                    Some(Argument::Key) => keys(),
-                    _ => Vec::new(),
-                }
-            }
-            Some(_) => Vec::new(),
-        };
-        let word = before.rsplit(' ').next().unwrap_or_default();
-        let word = if before.contains(' ') {
-            word.to_owned()
-        } else {
-            format!("/{word}")
+        let (all, begun) = match before.split_once(' ') {
+            None => (commands(), format!("/{before}")),
+            Some((word, argument)) => (self.arguments(word), argument.to_owned()),
         };
         all.into_iter()
-            .filter(|candidate| candidate.text.starts_with(&word))
+            .filter(|candidate| candidate.text.starts_with(&begun))
             .collect()
     }
 }

@@ -4,6 +4,7 @@
 //! screen and, where there is one, the terminal.
 
 mod carry_out;
+mod compaction;
 mod completion;
 mod input;
 mod sessions;

@@ -1,17 +1,13 @@
-//! What the application does with session files: saving, listing, loading, compacting.
+//! What the application does with sessions: saving, listing, loading, beginning anew.
 
 use crate::agent::Agent;
 use crate::compact;
 use crate::error::{Error, Result};
 use crate::event::Event;
-use crate::message::Message;
+use crate::message::Conversation;
 use crate::session::{Found, Session};
-use crate::usage::{TurnUsage, Usage};
 
 use super::{App, Mode};
-
-/// By how many points the usage has to grow before a declined compaction is offered again.
-const OFFER_AGAIN: f64 = 10.0;
 
 impl App {
     /// Saves the conversation to its file; a failure is told once and stops nothing (SPEC E2).
@@ -96,94 +92,96 @@ impl App {
         self.declined_at = None;
     }
 
-    /// Offers to compact when the context is fairly full: a person is asked once a turn (SPEC E9).
-    pub(super) async fn offer_compaction(&mut self) {
-        let Some(usage) = self.usage.filter(|_| self.is_interactive()) else {
-            return;
+    /// Starts over; the conversation so far stays in its file.
+    pub(super) fn clear(&mut self) {
+        self.save(true);
+        self.conversation = Conversation::new(&self.system_prompt());
+        self.store.begin();
+        self.forget_usage();
+        self.screen
+            .event(Event::Notice("a new conversation begins"));
+    }
+
+    pub(super) fn list(&mut self, most: usize) -> Result<()> {
+        let sessions = self.store.list()?;
+        if sessions.is_empty() {
+            self.screen.line("no sessions yet");
+        }
+        for session in sessions.iter().take(most) {
+            self.screen.line(&session.line());
+        }
+        Ok(())
+    }
+
+    pub(super) fn load(&mut self, id: &str) -> Result<()> {
+        let id = self.store.find(id)?.one(id)?;
+        let session = self.store.load(&id)?;
+        self.save(true);
+        self.store.branch(&session);
+        self.take_over(session);
+        Ok(())
+    }
+
+    pub(super) fn continue_project(&mut self) -> Result<()> {
+        let Some(entry) = self.store.newest_other()? else {
+            let message = "this directory has no other conversation to go on with".into();
+            return Err(Error::Session {
+                message,
+                hint: Some("/list shows all sessions".into()),
+            });
         };
-        let threshold = self.config.compact_at();
-        let percent = usage.percent(self.context_window());
-        #[allow(clippy::cast_precision_loss)] // a percentage
-        let due = threshold > 0 && percent >= threshold as f64;
-        if due
-            && self
-                .declined_at
-                .is_none_or(|declined| percent >= declined + OFFER_AGAIN)
-        {
-            if !self.ask_to_compact(&usage).await {
-                self.declined_at = Some(percent);
-            } else if let Err(error) = self.compact(None).await {
-                self.fail(&error);
+        let session = self.store.load(&entry.id)?;
+        self.save(true);
+        self.store.resume(&session);
+        self.take_over(session);
+        Ok(())
+    }
+
+    /// Saves first, for what follows may fail; then has the model say in a line what it is about
+    /// (SPEC E4).
+    pub(super) async fn save_as(&mut self, name: Option<&str>) -> Result<()> {
+        let name = name.unwrap_or(self.store.project_id()).to_owned();
+        if !self.conversation.has_prompt() {
+            self.screen
+                .event(Event::Notice("there is nothing to save yet"));
+            return Ok(());
+        }
+        let saved = self
+            .store
+            .save_named(&name, &self.conversation, self.config.model())?;
+        if let Some(aside) = saved.kept_aside {
+            self.screen.event(Event::Notice(&format!(
+                "the conversation that was there is kept as {aside}"
+            )));
+        }
+        self.screen.line(&format!("saved as {name}"));
+        let summary = match self.summary_line().await {
+            Ok(line) => line,
+            Err(error) => {
+                if !matches!(error, Error::Cancelled) {
+                    self.screen.event(Event::Notice(&error.to_string()));
+                }
+                self.store.title(&self.conversation)
             }
-        }
+        };
+        self.store.set_summary(&summary);
+        self.store
+            .save_named(&name, &self.conversation, self.config.model())?;
+        self.screen.line(&summary);
+        Ok(())
     }
 
-    async fn ask_to_compact(&mut self, usage: &TurnUsage) -> bool {
-        let window = self.context_window();
-        let mark = if usage.context_estimated { "~" } else { "" };
-        let question = format!(
-            "Context usage is at {:.1}% ({mark}{} / {window} tokens). Compact conversation? [Y/n]: ",
-            usage.percent(window),
-            usage.context,
-        );
-        self.screen.end_line();
-        self.source.confirm(&question, true).await
-    }
-
-    /// After a conversation turned out too long for the model: asks, compacts, and hands over the
-    /// prompt to try again with (SPEC E9).
-    pub(super) async fn make_room(&mut self, prompt: &str, taken_back: bool) -> Option<Message> {
-        let bytes =
-            serde_json::to_string(self.conversation.messages()).map_or(0, |text| text.len());
-        let mut usage = TurnUsage::default();
-        usage.add(Usage::estimate(bytes + prompt.len(), 0));
-        if !self.ask_to_compact(&usage).await {
-            return None;
-        }
-        if let Err(error) = self.compact(None).await {
-            self.fail(&error);
-            return None;
-        }
-        if taken_back {
-            return Some(Message::user(prompt));
-        }
-        // The request is in the summary's message, word for word: it is what is tried again.
-        let summary = self.conversation.last().cloned()?;
-        self.conversation.truncate(1);
-        Some(summary)
-    }
-
-    /// Replaces the conversation by its summary; an error leaves it as it was (SPEC E8).
-    pub(super) async fn compact(&mut self, focus: Option<&str>) -> Result<()> {
+    async fn summary_line(&mut self) -> Result<String> {
         let interrupts = self.start.signals.turn();
-        let window = self.context_window();
         let Agent { model, tools, .. } = &mut self.agent;
-        let compacted = compact::compact(
+        let screen = self.screen.as_mut();
+        compact::summary_line(
             model,
             tools.specs(),
             &self.conversation,
-            focus,
-            window,
-            self.screen.as_mut(),
+            screen,
             interrupts.token(),
         )
-        .await;
-        let compacted = compacted.inspect_err(|error| {
-            let notice = match error {
-                Error::Cancelled => {
-                    "interrupted: the conversation is not compacted and is as it was"
-                }
-                _ => "the conversation could not be compacted and is as it was",
-            };
-            self.screen.event(Event::Warning(notice));
-        })?;
-        self.save(true);
-        self.conversation = compacted;
-        self.store.begin_compacted();
-        self.forget_usage();
-        self.save(true);
-        self.screen
-            .event(Event::Notice("the conversation was compacted to a summary"));
-        Ok(())
+        .await
     }
 }

@@ -104,6 +104,16 @@ impl Store {
         Some(directory.join(format!("{}-artifacts", self.project)))
     }
 
+    /// The title of the current conversation, `conversation`: the first line of its first prompt,
+    /// also of one that a compaction has replaced.
+    pub fn title(&self, conversation: &Conversation) -> String {
+        if self.current.title.is_empty() {
+            file::title(conversation)
+        } else {
+            self.current.title.clone()
+        }
+    }
+
     /// The current conversation's summary; empty if nobody asked for one.
     pub fn summary(&self) -> &str {
         &self.current.summary

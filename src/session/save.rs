@@ -194,15 +194,10 @@ impl Store {
     }
 
     fn meta(&self, conversation: &Conversation, model: &str, updated: Timestamp) -> Meta {
-        let title = if self.current.title.is_empty() {
-            file::title(conversation)
-        } else {
-            self.current.title.clone()
-        };
         Meta {
             cwd: self.cwd.clone(),
             model: model.to_owned(),
-            title,
+            title: self.title(conversation),
             summary: self.current.summary.clone(),
             identity: self.current.identity.clone(),
             created: Some(self.current.created),
