@@ -45,11 +45,12 @@ pub struct TurnUsage {
 impl TurnUsage {
     /// Adds one request's figures.
     pub fn add(&mut self, usage: Usage) {
-        self.total.prompt += usage.prompt;
-        self.total.completion += usage.completion;
+        // The figures are the server's, and may be anything.
+        self.total.prompt = self.total.prompt.saturating_add(usage.prompt);
+        self.total.completion = self.total.completion.saturating_add(usage.completion);
         self.total.cached = match (self.total.cached, usage.cached) {
             (None, None) => None,
-            (sum, more) => Some(sum.unwrap_or(0) + more.unwrap_or(0)),
+            (sum, more) => Some(sum.unwrap_or(0).saturating_add(more.unwrap_or(0))),
         };
         self.total.estimated |= usage.estimated;
         self.context = usage.prompt;

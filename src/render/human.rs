@@ -277,9 +277,9 @@ impl<O: Write, E: Write> Screen for Human<'_, O, E> {
 
     fn set_look(&mut self, look: Look) {
         self.settle();
-        self.out.flush();
         self.out.page.set_color(look.color);
         self.messages.set_look(&look);
+        self.markdown = look.markdown.then(|| Markdown::new(Rc::clone(&self.width)));
         self.look = look;
     }
 
@@ -364,6 +364,22 @@ mod tests {
             error_color: true,
             ..on_terminal()
         }
+    }
+
+    #[test]
+    fn b7_a_changed_setting_shows_in_the_next_answer() {
+        let both = Both::default();
+        let (out, err) = (Side('o', both.clone()), Side('e', both.clone()));
+        let mut screen = screen_for(out, err, on_terminal(), Box::new(|| 80));
+        for markdown in [false, true, false] {
+            screen.set_look(Look {
+                markdown,
+                ..on_terminal()
+            });
+            screen.event(Event::Text("*so*"));
+            screen.event(Event::ReplyEnd);
+        }
+        assert_eq!(both.of('o'), "*so*\nso\n*so*\n");
     }
 
     const TURN: &[Event<'_>] = &[

@@ -10,7 +10,7 @@ use std::rc::Rc;
 
 use crate::error::Error;
 use crate::event::{Event, Sink};
-use crate::render::markdown::Markdown;
+use crate::render::markdown::{Markdown, Width};
 use crate::render::messages::Messages;
 use crate::render::theme::Style;
 use crate::render::{Look, Screen, Stream};
@@ -20,6 +20,7 @@ use crate::sanitize::{Redactor, ScreenFilter, screen};
 pub(super) struct Quiet<'a, O, E> {
     out: Stream<O>,
     messages: Messages<E>,
+    width: Width<'a>,
     /// Lays answers out, where they are.
     markdown: Option<Markdown<'a>>,
     /// What has come of an answer that is not complete.
@@ -32,9 +33,11 @@ pub(super) struct Quiet<'a, O, E> {
 
 impl<'a, O: Write, E: Write> Quiet<'a, O, E> {
     pub(super) fn new(out: O, err: E, look: Look, width: Box<dyn Fn() -> usize + 'a>) -> Self {
+        let width: Width<'a> = Rc::from(width);
         Self {
             out: Stream::new(out, look.color),
-            markdown: look.markdown.then(|| Markdown::new(Rc::from(width))),
+            markdown: look.markdown.then(|| Markdown::new(Rc::clone(&width))),
+            width,
             messages: Messages::new(
                 err,
                 look.error_terminal,
@@ -131,7 +134,10 @@ impl<O: Write, E: Write> Screen for Quiet<'_, O, E> {
     }
 
     fn set_look(&mut self, look: Look) {
+        self.end_line();
+        self.out.page.set_color(look.color);
         self.messages.set_look(&look);
+        self.markdown = look.markdown.then(|| Markdown::new(Rc::clone(&self.width)));
         self.redactor = look.redactor;
     }
 
