@@ -16,7 +16,7 @@ use super::{Settings, retry};
 use crate::error::Result;
 use crate::event::{Event, Sink};
 use crate::model::Reply;
-use crate::wire::{Decoder, Refusal, Stage};
+use crate::wire::{Decoder, Fed, Refusal, Stage};
 
 /// The most that connecting may take.
 const CONNECT_LIMIT: Duration = Duration::from_secs(30);
@@ -192,10 +192,8 @@ impl Connection {
         cancel: &CancellationToken,
     ) -> Outcome<()> {
         let mut cancelled = pin!(cancel.cancelled());
-        let mut last_progress = Instant::now();
-        let mut deadline = last_progress + self.timeout;
-        let mut timer = pin!(sleep_until(deadline));
-        let mut stage = Stage::Open;
+        let mut awaited = Awaited::new(self.timeout);
+        let mut timer = pin!(sleep_until(awaited.until));
         let mut started = false;
         let mut unshown = 0;
         loop {
@@ -209,16 +207,13 @@ impl Connection {
                     show(sink)?;
                     continue;
                 }
-                () = &mut timer => {
-                    if stage == Stage::Open && last_progress + self.timeout > Instant::now() {
-                        deadline = last_progress + self.timeout;
-                        timer.as_mut().reset(deadline);
+                () = &mut timer => match awaited.stage {
+                    _ if !awaited.is_over() => {
+                        timer.as_mut().reset(awaited.until);
                         continue;
                     }
-                    if stage != Stage::Open {
-                        return Ok(());
-                    }
-                    return Err(Failure::broken(format!("nothing came for {}", seconds(self.timeout))));
+                    Stage::Open => return Err(self.stalled()),
+                    Stage::Finished | Stage::Closed => return Ok(()),
                 }
             };
             let bytes = match chunk {
@@ -227,33 +222,22 @@ impl Connection {
                     self.used.store(true, Ordering::Relaxed);
                     return Ok(());
                 }
-                Err(_) if stage != Stage::Open => return Ok(()),
+                Err(_) if awaited.stage != Stage::Open => return Ok(()),
                 Err(error) => {
-                    return Err(Failure::broken(format!(
-                        "the answer broke off: {}",
-                        cause(&error)
-                    )));
+                    let reason = format!("the answer broke off: {}", cause(&error));
+                    return Err(Failure::broken(reason));
                 }
             };
             if !std::mem::replace(&mut started, true) {
                 sink.event(Event::Replying);
             }
-            let fed = decoder.feed(&bytes, sink)?;
-            if fed.progress {
-                last_progress = Instant::now();
-            }
-            let grace = match fed.stage {
-                Stage::Finished if fed.progress => Some(USAGE_GRACE),
-                Stage::Closed if stage != Stage::Closed => Some(END_GRACE),
-                _ => None,
-            };
-            if let Some(grace) = grace {
-                deadline = Instant::now() + grace;
-                timer.as_mut().reset(deadline);
-            }
-            stage = fed.stage;
-            if stage != Stage::Open && Instant::now() >= deadline {
+            awaited.take(decoder.feed(&bytes, sink)?);
+            if awaited.stage != Stage::Open && awaited.is_over() {
                 return Ok(());
+            }
+            // Setting the timer costs, and later times are noticed when it goes off.
+            if awaited.until < timer.deadline() {
+                timer.as_mut().reset(awaited.until);
             }
             unshown += bytes.len();
             if unshown >= UNSHOWN_LIMIT {
@@ -261,6 +245,10 @@ impl Connection {
                 show(sink)?;
             }
         }
+    }
+
+    fn stalled(&self) -> Failure {
+        Failure::broken(format!("nothing came for {}", seconds(self.timeout)))
     }
 
     /// The whole body as text, cut at `limit` bytes.
@@ -286,16 +274,47 @@ impl Connection {
                 }
                 Ok(Err(_)) | Err(_) if !body.is_empty() => break,
                 Ok(Err(error)) => return Err(Failure::broken(cause(&error))),
-                Err(_) => {
-                    return Err(Failure::broken(format!(
-                        "nothing came for {}",
-                        seconds(self.timeout)
-                    )));
-                }
+                Err(_) => return Err(self.stalled()),
             }
         }
         body.truncate(limit);
         Ok(String::from_utf8_lossy(&body).into_owned())
+    }
+}
+
+/// How long more of an answer is awaited.
+struct Awaited {
+    /// The longest gap in an answer that goes on.
+    gap: Duration,
+    stage: Stage,
+    until: Instant,
+}
+
+impl Awaited {
+    fn new(gap: Duration) -> Self {
+        Self {
+            gap,
+            stage: Stage::Open,
+            until: Instant::now() + gap,
+        }
+    }
+
+    fn is_over(&self) -> bool {
+        Instant::now() >= self.until
+    }
+
+    /// Takes in what some bytes amounted to.
+    fn take(&mut self, fed: Fed) {
+        let patience = match fed.stage {
+            Stage::Open if fed.progress => Some(self.gap),
+            Stage::Finished if fed.progress => Some(USAGE_GRACE),
+            Stage::Closed if self.stage != Stage::Closed => Some(END_GRACE),
+            _ => None,
+        };
+        if let Some(patience) = patience {
+            self.until = Instant::now() + patience;
+        }
+        self.stage = fed.stage;
     }
 }
 

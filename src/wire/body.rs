@@ -76,42 +76,28 @@ fn spelt<'a>(key: &'a str, dialect: &Dialect) -> &'a str {
 
 fn messages(out: &mut Vec<u8>, question: &Question<'_>, dialect: &Dialect) {
     let origin = question.origin();
-    let mut rest = question.request.messages;
-    let mut after_results = false;
-    let mut first = true;
-    while let Some((message, others)) = rest.split_first() {
-        let role = message.role();
-        let map = if role == "user" {
-            // Strict templates want the roles to alternate.
-            let more = others
-                .iter()
-                .take_while(|next| next.role() == "user")
-                .count();
-            let (users, others) = rest.split_at(more + 1);
-            rest = others;
-            merged(users)
-        } else {
-            rest = others;
-            match role {
-                "assistant" => assistant(message, &origin, dialect),
-                "tool" => result(message, dialect),
-                _ => kept(message, &["role", "content", "name"]),
-            }
+    let both_users = |a: &Message, b: &Message| a.role() == "user" && b.role() == "user";
+    let mut before = "";
+    // Strict templates want the roles to alternate.
+    for run in question.request.messages.chunk_by(both_users) {
+        let Some(first) = run.first() else { continue };
+        let role = first.role();
+        let map = match role {
+            "user" => merged(run),
+            "assistant" => assistant(first, &origin, dialect),
+            "tool" => result(first, dialect),
+            _ => kept(first, &["role", "content", "name"]),
         };
-        let bridge = (after_results && role == "user").then(|| Message::assistant(BRIDGE));
-        after_results = role == "tool";
-        for map in bridge
-            .as_ref()
-            .map(Message::as_map)
-            .into_iter()
-            .chain([&map])
-        {
-            if !first {
-                out.push(b',');
-            }
-            first = false;
-            push(out, map);
+        if (before, role) == ("tool", "user") {
+            push(out, &Message::assistant(BRIDGE));
+            out.push(b',');
         }
+        push(out, &map);
+        out.push(b',');
+        before = role;
+    }
+    if out.last() == Some(&b',') {
+        out.pop();
     }
 }
 
