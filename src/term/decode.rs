@@ -8,16 +8,7 @@ use std::collections::VecDeque;
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
-/// Something that was typed.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Typed {
-    /// Printable text, as much of it as came together.
-    Text(String),
-    /// Any other key.
-    Key(KeyEvent),
-    /// The content of a bracketed paste, as the terminal sent it.
-    Paste(String),
-}
+use super::keys::Typed;
 
 const ESC: u8 = 0x1b;
 const PASTE_END: &[u8] = b"\x1b[201~";

@@ -6,9 +6,9 @@ use crossterm::event::{KeyCode, KeyModifiers};
 
 use crate::sanitize::screen;
 
-use super::decode::Typed;
 use super::editor::cleaned;
 use super::input::{Event, Input};
+use super::keys::Typed;
 use super::mode::{self, Mode};
 use super::reader::{End, Kind};
 

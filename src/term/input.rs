@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
-use super::decode::Typed;
+use super::keys::Typed;
 use super::source::Source;
 
 /// Keys that come closer together were not typed by hand one by one.
@@ -36,6 +36,7 @@ pub(super) enum Event {
     /// Ctrl+C as a signal.
     Interrupted,
     /// Ctrl+D, where the terminal edits the lines.
+    #[cfg_attr(not(unix), allow(dead_code, reason = "a console tells of it as a key"))]
     End,
     /// The terminal vanished.
     Gone,

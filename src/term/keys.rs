@@ -7,6 +7,17 @@ use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 use super::editor::Edit;
 
+/// Something that was typed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Typed {
+    /// Printable text, as much of it as came together.
+    Text(String),
+    /// Any other key.
+    Key(KeyEvent),
+    /// The content of a bracketed paste, as the terminal sent it.
+    Paste(String),
+}
+
 /// What a key asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Command {

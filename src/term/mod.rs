@@ -8,6 +8,7 @@
 //! own; `source` waits for what comes in, `mode` sets the terminal's modes and gives it back.
 
 mod complete;
+#[cfg(unix)]
 mod decode;
 mod dumb;
 mod editor;

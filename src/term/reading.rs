@@ -3,12 +3,11 @@
 //! Where the pure layers meet.
 
 use super::complete::{Completion, listed};
-use super::decode::Typed;
 use super::editor::{Edit, cleaned};
 use super::external;
 use super::history::{History, Walk};
 use super::input::{Event, Input};
-use super::keys::{Command, Keys};
+use super::keys::{Command, Keys, Typed};
 use super::mode::{self, Mode};
 use super::paint::{Painter, View};
 use super::reader::{End, Kind, Reader};

@@ -25,8 +25,9 @@ mod unix {
     use signal_hook::consts::SIGWINCH;
     use signal_hook::{flag, low_level};
 
-    use super::super::decode::{Decoder, Typed};
+    use super::super::decode::Decoder;
     use super::super::input::Event;
+    use super::super::keys::Typed;
 
     /// How long an ESC is waited on: the rest of a key's sequence comes sooner, even over ssh.
     const SEQUENCE_PATIENCE: Duration = Duration::from_millis(50);
@@ -229,8 +230,8 @@ mod console {
 
     use crossterm::event::{self, KeyCode, KeyEventKind, KeyModifiers};
 
-    use super::super::decode::Typed;
     use super::super::input::Event;
+    use super::super::keys::Typed;
 
     /// How often calls are looked for: the console can't be waited for together with them.
     const INTERVAL: Duration = Duration::from_millis(20);
