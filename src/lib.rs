@@ -10,7 +10,7 @@
 //! | screen, beside the loop | [`render`], [`term`] |
 //! | tools | [`tools`] |
 //! | provider | [`client`], [`wire`] |
-//! | owners of the outside world | [`config`], [`session`], [`shell`], [`signals`], [`trust`] |
+//! | owners of the outside world | [`config`], [`session`], [`shell`], [`signals`], [`trust`], [`private`] |
 //! | words, without effects | [`address`], [`message`], [`repair`], [`event`], [`model`], [`usage`], [`sanitize`], [`error`] |
 
 pub mod app;
@@ -29,6 +29,7 @@ pub mod client;
 pub mod wire;
 
 pub mod config;
+pub mod private;
 pub mod session;
 pub mod shell;
 pub mod signals;

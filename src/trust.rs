@@ -3,7 +3,7 @@
 //! Whoever writes that file decides where conversation and key go, so a person is asked once. Owns
 //! the file of the answers, `~/.bantam/trusted`: a JSON array `[directory, endpoint]` a line.
 
-use std::fs::{self, OpenOptions};
+use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
@@ -11,6 +11,7 @@ use reqwest::Url;
 
 use crate::address::is_loopback;
 use crate::config::{Config, Source};
+use crate::private;
 
 /// Where a key would go that nobody was asked about.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -47,13 +48,11 @@ impl Destination {
     pub fn trust(&self, home: &Path) -> io::Result<()> {
         let path = file(home);
         if let Some(dir) = path.parent() {
-            create_private_dir(dir)?;
+            private::create_dir(dir)?;
         }
-        let mut options = OpenOptions::new();
-        options.append(true).create(true);
-        #[cfg(unix)]
-        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-        options
+        private::options()
+            .append(true)
+            .create(true)
             .open(path)?
             .write_all(format!("{}\n", self.line()).as_bytes())
     }
@@ -65,14 +64,6 @@ impl Destination {
 
 fn file(home: &Path) -> PathBuf {
     home.join(".bantam").join("trusted")
-}
-
-fn create_private_dir(path: &Path) -> io::Result<()> {
-    let mut builder = fs::DirBuilder::new();
-    builder.recursive(true);
-    #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.create(path)
 }
 
 /// Whether requests to `endpoint` stay on this machine.

@@ -11,7 +11,7 @@ const LAYERS: &[&[&str]] = &[
     &["render", "term"],
     &["tools"],
     &["client", "wire"],
-    &["config", "session", "shell", "signals", "trust"],
+    &["config", "session", "shell", "signals", "trust", "private"],
     &[
         "address", "message", "repair", "event", "model", "usage", "sanitize", "error",
     ],

@@ -4,6 +4,8 @@ use std::fs;
 use std::io::{self, Write};
 use std::path::Path;
 
+use crate::private;
+
 /// One setting of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Entry {
@@ -83,11 +85,7 @@ pub fn write(path: &Path, text: &str) -> io::Result<()> {
 }
 
 fn write_private(path: &Path, text: &str) -> io::Result<()> {
-    let mut options = fs::OpenOptions::new();
-    options.write(true).create_new(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    let mut file = options.open(path)?;
+    let mut file = private::create_new(path)?;
     file.write_all(text.as_bytes())?;
     file.sync_all()
 }

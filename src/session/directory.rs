@@ -3,13 +3,14 @@
 //!
 //! Owns everything here that is special to one system. Knows nothing of what is in the files.
 
-use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
 use crate::error::{Error, Result};
+use crate::private;
 
 /// How long a writer waits for another one. Saving takes milliseconds; a process that holds the lock
 /// for longer is stopped or stuck.
@@ -40,12 +41,7 @@ impl Stamp {
 
 /// Creates the directory with its parents and makes it private, whatever the umask.
 pub(super) fn prepare(directory: &Path) -> Result<()> {
-    let mut builder = DirBuilder::new();
-    builder.recursive(true);
-    system::private_directory(&mut builder);
-    builder
-        .create(directory)
-        .map_err(|error| Error::io("create", directory, error))?;
+    private::create_dir(directory).map_err(|error| Error::io("create", directory, error))?;
     // A directory that belongs to somebody else can't be changed; whether it is of use shows when
     // the file is written.
     let _ = system::make_private(directory, 0o700);
@@ -82,9 +78,8 @@ pub(super) fn lock(directory: &Path) -> Result<Lock> {
 fn lock_within(directory: &Path, patience: Duration) -> Result<Lock> {
     let path = directory.join(".lock");
     let failed = |error| Error::io("lock the sessions with", &path, error);
-    let mut options = OpenOptions::new();
+    let mut options = private::options();
     options.create(true).truncate(false).write(true);
-    system::private_file(&mut options);
     let file = options.open(&path).map_err(failed)?;
     let deadline = Instant::now() + patience;
     loop {
@@ -147,11 +142,7 @@ impl Temporary {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
             _ => {}
         }
-        let mut options = OpenOptions::new();
-        options.create_new(true).write(true);
-        system::private_file(&mut options);
-        let mut file = options.open(&self.0)?;
-        system::make_private(&self.0, 0o600)?;
+        let mut file = private::create_new(&self.0)?;
         file.write_all(bytes)?;
         if sync {
             file.sync_all()?;
@@ -206,9 +197,9 @@ pub(super) fn sync_names(directory: &Path) {
 
 #[cfg(unix)]
 mod system {
-    use std::fs::{self, DirBuilder, File, Metadata, OpenOptions, Permissions};
+    use std::fs::{self, File, Metadata, Permissions};
     use std::io;
-    use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
+    use std::os::unix::fs::{MetadataExt, PermissionsExt};
     use std::path::Path;
 
     use rustix::fs::{FlockOperation, flock};
@@ -222,14 +213,6 @@ mod system {
             Err(Errno::NOLCK) => Err(io::ErrorKind::Unsupported.into()),
             Err(error) => Err(error.into()),
         }
-    }
-
-    pub(super) fn private_directory(builder: &mut DirBuilder) {
-        builder.mode(0o700);
-    }
-
-    pub(super) fn private_file(options: &mut OpenOptions) {
-        options.mode(0o600);
     }
 
     /// Sets the mode unless it is that already.
@@ -251,7 +234,7 @@ mod system {
 
 #[cfg(not(unix))]
 mod system {
-    use std::fs::{DirBuilder, File, Metadata, OpenOptions, TryLockError};
+    use std::fs::{File, Metadata, TryLockError};
     use std::io;
     use std::path::Path;
 
@@ -264,11 +247,7 @@ mod system {
         }
     }
 
-    // A profile's directory is private there by inheritance.
-    pub(super) fn private_directory(_: &mut DirBuilder) {}
-
-    pub(super) fn private_file(_: &mut OpenOptions) {}
-
+    /// A profile's directory is private there by inheritance.
     pub(super) fn make_private(_: &Path, _: u32) -> io::Result<()> {
         Ok(())
     }

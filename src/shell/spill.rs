@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, SystemTime};
 
-use super::os;
+use crate::private;
 use crate::sanitize::{Masker, Redactor};
 
 /// How much of an output is kept, in bytes.
@@ -127,7 +127,7 @@ impl Drop for Spill {
 /// Creates a new file in `directory`, and clears the old ones away.
 fn create(directory: &Path) -> io::Result<(File, PathBuf)> {
     static NUMBER: AtomicU32 = AtomicU32::new(1);
-    os::create_private_dir(directory)?;
+    private::create_dir(directory)?;
     remove_older_than(LIFETIME, directory);
     let seconds = SystemTime::now()
         .duration_since(SystemTime::UNIX_EPOCH)
@@ -136,7 +136,7 @@ fn create(directory: &Path) -> io::Result<(File, PathBuf)> {
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let name = format!("shell-{seconds}-{}-{number}.txt", std::process::id());
         let path = directory.join(name);
-        match os::create_private(&path) {
+        match private::create_new(&path) {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
             result => return Ok((result?, path)),
         }

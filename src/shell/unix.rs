@@ -2,15 +2,16 @@
 
 use std::env;
 use std::ffi::OsString;
-use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
+use std::fs;
 use std::io::{self, PipeReader, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use rustix::process::{Pid, Signal, WaitOptions};
+
+use crate::private;
 
 /// Longer commands go into a file: Linux takes 128 KiB for one argument, its NUL included.
 const LONGEST_ARGUMENT: usize = 128 * 1024 - 1;
@@ -70,7 +71,7 @@ impl Script {
             let number = NUMBER.fetch_add(1, Ordering::Relaxed);
             let name = format!("bantam-{}-{number}.sh", std::process::id());
             let path = env::temp_dir().join(name);
-            match create_private(&path) {
+            match private::create_new(&path) {
                 Ok(mut file) => {
                     let script = Self { path };
                     file.write_all(text.as_bytes())?;
@@ -88,24 +89,6 @@ impl Drop for Script {
         // A file that stays behind in the directory for temporary files harms nobody.
         let _ = fs::remove_file(&self.path);
     }
-}
-
-/// Creates a file that nobody else can read, and that did not exist.
-pub(super) fn create_private(path: &Path) -> io::Result<File> {
-    let mut options = OpenOptions::new();
-    let file = options
-        .write(true)
-        .create_new(true)
-        .mode(0o600)
-        .open(path)?;
-    // The umask may have taken the owner's rights away.
-    file.set_permissions(Permissions::from_mode(0o600))?;
-    Ok(file)
-}
-
-/// Creates a directory, and what is missing above it, that nobody else can look into.
-pub(super) fn create_private_dir(path: &Path) -> io::Result<()> {
-    DirBuilder::new().recursive(true).mode(0o700).create(path)
 }
 
 /// Puts the command into a session of its own: with only a process group, a child that opens

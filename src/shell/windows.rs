@@ -1,9 +1,7 @@
 //! Shells and process trees as Windows has them.
 
-use std::fs::{self, File, OpenOptions};
 use std::io::{self, PipeReader};
 use std::os::windows::process::CommandExt;
-use std::path::Path;
 use std::process::{Command, ExitStatus, Stdio};
 
 /// `CREATE_NEW_PROCESS_GROUP`: a Ctrl+C of the console does not reach the command.
@@ -21,16 +19,6 @@ pub(super) fn start<C>(
     let mut command = Command::new("cmd");
     command.arg("/C").raw_arg(text);
     Ok((spawn(command)?, None))
-}
-
-/// Creates a file that did not exist. The user's profile keeps others out.
-pub(super) fn create_private(path: &Path) -> io::Result<File> {
-    OpenOptions::new().write(true).create_new(true).open(path)
-}
-
-/// Creates a directory and what is missing above it.
-pub(super) fn create_private_dir(path: &Path) -> io::Result<()> {
-    fs::create_dir_all(path)
 }
 
 /// Keeps the console's Ctrl+C away from the command.

@@ -3,11 +3,12 @@
 //! The terminal must have been given back before. The text goes through a file that only its owner
 //! can read and that is gone afterwards.
 
-use std::fs::{self, OpenOptions};
+use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use crate::private;
 use crate::shell;
 
 /// What everyone has who has set neither `VISUAL` nor `EDITOR`.
@@ -41,12 +42,8 @@ impl TemporaryFile {
         let count = COUNT.fetch_add(1, Ordering::Relaxed);
         let name = format!("bantam-{}-{count}.md", std::process::id());
         let path = std::env::temp_dir().join(name);
-        let mut options = OpenOptions::new();
         // Never a file that someone else has put there.
-        options.write(true).create_new(true);
-        #[cfg(unix)]
-        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-        let mut file = options.open(&path)?;
+        let mut file = private::create_new(&path)?;
         let created = Self(path);
         file.write_all(text.as_bytes())?;
         file.write_all(b"\n")?;

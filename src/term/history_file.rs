@@ -6,11 +6,12 @@
 //! one write at the end, and whoever rewrites the file does it under a lock. Bytes that are no UTF-8
 //! stay in the file as they are.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use crate::error::Error;
+use crate::private;
 
 /// How many entries are kept.
 pub(super) const KEPT: usize = 1000;
@@ -104,7 +105,10 @@ impl HistoryFile {
         let temporary = self
             .path
             .with_file_name(format!(".bantam_history.{}", std::process::id()));
-        let written = private(OpenOptions::new().write(true).create(true).truncate(true))
+        let written = private::options()
+            .write(true)
+            .create(true)
+            .truncate(true)
             .open(&temporary)
             .and_then(|mut new| new.write_all(&content))
             .and_then(|()| fs::rename(&temporary, &self.path));
@@ -167,23 +171,16 @@ fn ends_with_newline(file: &mut File) -> io::Result<bool> {
 /// nobody gives up (its holder may be suspended) is not waited for long.
 fn open_locked(path: &Path) -> io::Result<File> {
     loop {
-        let file = private(OpenOptions::new().read(true).append(true).create(true)).open(path)?;
+        let file = private::options()
+            .read(true)
+            .append(true)
+            .create(true)
+            .open(path)?;
         if !lock(&file, path)? {
             continue;
         }
         return Ok(file);
     }
-}
-
-#[cfg(unix)]
-fn private(options: &mut OpenOptions) -> &mut OpenOptions {
-    use std::os::unix::fs::OpenOptionsExt;
-    options.mode(0o600)
-}
-
-#[cfg(not(unix))]
-fn private(options: &mut OpenOptions) -> &mut OpenOptions {
-    options
 }
 
 /// Locks `file`; false when another has taken its place at `path` meanwhile.

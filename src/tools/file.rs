@@ -16,6 +16,8 @@ use std::io::{self, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use crate::private;
+
 pub(super) use os::{survive_size_limit, write_special};
 
 /// The largest file whose content is read, in bytes. A splice of a larger one is the shell's work.
@@ -160,18 +162,19 @@ impl Drop for Temporary {
     }
 }
 
-fn create_beside(path: &Path, private: bool) -> io::Result<(File, Temporary)> {
+fn create_beside(path: &Path, is_private: bool) -> io::Result<(File, Temporary)> {
     static NUMBER: AtomicU32 = AtomicU32::new(0);
     loop {
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let name = format!(".bantam-{}-{number}.tmp", std::process::id());
         let temporary = directory(path).join(name);
-        let mut options = OpenOptions::new();
-        options.write(true).create_new(true);
-        if private {
-            os::make_private(&mut options);
-        }
-        match options.open(&temporary) {
+        // Until it has its mode, what was readable by few must not be readable by more.
+        let mut options = if is_private {
+            private::options()
+        } else {
+            OpenOptions::new()
+        };
+        match options.write(true).create_new(true).open(&temporary) {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
             result => return Ok((result?, Temporary(temporary))),
         }

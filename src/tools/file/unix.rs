@@ -47,11 +47,6 @@ pub(super) fn check_writable(path: &Path, metadata: &Metadata) -> io::Result<()>
     }
 }
 
-/// Until it has its mode, what was readable by few must not be readable by more.
-pub(super) fn make_private(options: &mut OpenOptions) {
-    options.mode(0o600);
-}
-
 /// Makes the new file look like the old one.
 pub(super) fn copy_owner_and_mode(file: &File, old: &Metadata) -> io::Result<()> {
     let new = file.metadata()?;

@@ -25,9 +25,6 @@ pub(super) fn check_writable(_path: &Path, metadata: &Metadata) -> io::Result<()
     Ok(())
 }
 
-/// Nothing on Windows: the directory decides who may read a file.
-pub(super) fn make_private(_options: &mut OpenOptions) {}
-
 /// Nothing on Windows: the directory decides.
 pub(super) fn copy_owner_and_mode(_file: &File, _old: &Metadata) -> io::Result<()> {
     Ok(())
