@@ -799,6 +799,17 @@ fn a3_resume_starts_from_the_projects_session() {
 }
 
 #[test]
+fn a3_resume_finds_what_was_kept_aside_when_the_projects_own_file_is_gone() {
+    let server = answering(4);
+    let first = run(&server, ["one", "/clear", "two", "/clear", "three"]);
+    let project = project(first.directory());
+    fs::remove_file(path(first.home(), &project)).unwrap();
+    let second = Cli::after(first).arg("--resume").lines(["four"]).run();
+    second.success();
+    assert_eq!(server.last_request().contents("user"), ["two", "four"]);
+}
+
+#[test]
 fn a3_resume_with_a_file_goes_on_in_the_sessions_own_file() {
     for resume in [
         vec!["--resume=named"],

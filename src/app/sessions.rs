@@ -34,20 +34,21 @@ impl App {
     /// Goes on with a saved conversation from the start on (SPEC A3): the project's, or the session
     /// `id`. That there is none is an error only where a prompt file was to continue it.
     pub fn resume(&mut self, id: Option<&str>) -> Result<()> {
-        let text = id.unwrap_or(self.store.project_id()).to_owned();
-        let found = self.store.find(&text)?;
+        let found = match id {
+            Some(id) => self.store.find(id)?,
+            None => self.store.find_project()?,
+        };
+        let what = id.map_or("of this directory".to_owned(), |id| format!("`{id}`"));
         if found == Found::None && self.start.mode != Mode::OneShot {
-            let what = id.map_or("this directory has no session yet".into(), |id| {
-                format!("no session `{id}`")
-            });
-            self.screen
-                .event(Event::Notice(&format!("{what}; a new conversation begins")));
+            let notice = format!("there is no session {what}; a new conversation begins");
+            self.screen.event(Event::Notice(&notice));
             return Ok(());
         }
-        let session = self.store.load(&found.one(&text)?)?;
+        let wanted = id.unwrap_or(self.store.project_id());
+        let session = self.store.load(&found.one(wanted)?)?;
         if self.start.mode == Mode::OneShot {
             self.store.resume_in_place(&session);
-        } else if session.id == self.store.project_id() {
+        } else if id.is_none() || session.id == self.store.project_id() {
             self.store.resume(&session);
         } else {
             self.store.branch(&session);

@@ -221,6 +221,15 @@ impl Store {
         self.ids().map(|ids| list::find(ids, text))
     }
 
+    /// The project's own session, or else the newest of those that were kept aside from it.
+    pub fn find_project(&self) -> Result<Found> {
+        if self.ids()?.contains(&self.project) {
+            return Ok(Found::One(self.project.clone()));
+        }
+        let aside = self.newest_other()?;
+        Ok(aside.map_or(Found::None, |entry| Found::One(entry.id)))
+    }
+
     /// The project's newest conversation beside the current one: the project's own session or one
     /// that was kept aside.
     pub fn newest_other(&self) -> Result<Option<Entry>> {
