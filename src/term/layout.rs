@@ -19,6 +19,9 @@ pub(super) struct Line {
     pub(super) columns: usize,
     /// Whether it is a remark of ours, below the prompt.
     pub(super) remark: bool,
+    /// Whether the terminal itself goes on in it from the row above: so a question stays one line to
+    /// whoever copies or reads it.
+    pub(super) wrapped: bool,
 }
 
 /// One row of the screen: a piece of the prompt sign, then a piece of the text.
@@ -114,7 +117,15 @@ impl Layout {
         let rest = self.drawn(text.get(row.text.clone()).unwrap_or_default());
         line.text.push_str(&rest.text);
         line.columns += rest.columns;
+        line.wrapped = self.is_wrapped(index);
         line
+    }
+
+    /// Only within a prompt sign, which is never edited, and where all terminals count alike.
+    fn is_wrapped(&self, index: usize) -> bool {
+        let above = index.checked_sub(1).and_then(|above| self.rows.get(above));
+        index <= self.first
+            && above.is_some_and(|row| row.sign.is_ascii() && row.sign.len() == self.width)
     }
 
     fn close_row(&mut self, text: Range<usize>) {

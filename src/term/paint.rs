@@ -113,9 +113,16 @@ impl Painter {
         let (columns, rows) = (size.0.max(1), size.1.max(1));
         let (row, column) = self.cursor;
         let above: usize = if reflows {
-            let broken = |line: &Line| line.columns.div_ceil(columns).max(1);
-            let before: usize = self.shown.iter().take(row).map(broken).sum();
-            before + column.min(self.columns - 1) / columns
+            let mut before = 0;
+            let mut so_far = 0;
+            for (line, next) in self.shown.iter().zip(self.shown.iter().skip(1)).take(row) {
+                so_far += line.columns;
+                if !next.wrapped {
+                    before += so_far.div_ceil(columns).max(1);
+                    so_far = 0;
+                }
+            }
+            before + (so_far + column.min(self.columns - 1)) / columns
         } else {
             row
         };
@@ -186,7 +193,10 @@ impl Painter {
         // Where the terminal may count otherwise than we do, the old text may stick out further.
         let clears = old.columns > line.columns || !old_rest.is_ascii() || !new_rest.is_ascii();
         let clears = clears && !old_rest.is_empty();
-        self.go_to((row, column), out);
+        let wraps = line.wrapped && row > 0 && self.cursor == (row - 1, self.columns) && !clears;
+        if !wraps {
+            self.go_to((row, column), out);
+        }
         if clears {
             out.push_str("\x1b[K");
         }
@@ -492,6 +502,36 @@ mod tests {
         screen.painter.finish(&mut out);
         screen.terminal.process(out.as_bytes());
         assert_eq!(screen.terminal.screen().cursor_position(), (5, 0));
+    }
+
+    #[test]
+    fn f3_a_sign_wider_than_the_screen_is_one_line_to_the_terminal() {
+        let sign = "question 1? ";
+        let asked = || {
+            let mut painter = Painter::new((10, 6), false);
+            let mut out = String::new();
+            let view = View {
+                sign,
+                text: "",
+                changed: None,
+                cursor: 0,
+                below: &[],
+            };
+            painter.refresh(&view, &mut out);
+            (painter, out)
+        };
+        let (mut painter, out) = asked();
+        assert_eq!(out, sign);
+        for (reflows, size, expected) in [
+            (true, (20, 6), "\r\x1b[J"),
+            (true, (5, 6), "\r\x1b[2A\x1b[J"),
+            (false, (20, 6), "\r\x1b[A\x1b[J"),
+        ] {
+            let mut out = String::new();
+            painter.resize(size, reflows, &mut out);
+            assert_eq!(out, expected, "{reflows} {size:?}");
+            painter = asked().0;
+        }
     }
 
     #[test]

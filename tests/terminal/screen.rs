@@ -175,3 +175,19 @@ fn f5_the_cursor_is_never_asked_for_and_modes_are_not_pushed() {
     assert!(raw.contains("\x1b[?2004h"));
     assert!(raw.rfind("\x1b[?2004l") > raw.rfind("\x1b[?2004h"));
 }
+
+#[test]
+fn e9_the_question_is_one_piece_where_it_is_wider_than_the_terminal() {
+    let (_server, mut pty) = at_prompt([Reply::stream()
+        .text("fine")
+        .finish("stop")
+        .usage(124_800, 5)
+        .done()]);
+    pty.submit("hello");
+    let screen = pty.wait("the question", |screen| screen.has("[Y/n]:"));
+    assert_eq!(screen.cursor.1, 1);
+    let raw = String::from_utf8(pty.raw()).unwrap();
+    assert!(raw.contains(
+        "Context usage is at 62.4% (124800 / 200000 tokens). Compact conversation? [Y/n]: "
+    ));
+}
