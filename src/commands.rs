@@ -185,10 +185,13 @@ impl Command {
 }
 
 impl Entry {
+    /// The word that help shows first.
+    fn name(&self) -> &'static str {
+        self.words.first().copied().unwrap_or_default()
+    }
+
     fn parse(&self, text: &str) -> Result<Command> {
-        let [word, ..] = self.words else {
-            return Err(unknown(""));
-        };
+        let word = self.name();
         let wrong = |what: &str| Error::Config {
             message: format!("`/{word}` {what}"),
             hint: Some(format!("usage: /{word} {}", self.usage).trim_end().into()),
@@ -211,7 +214,7 @@ pub fn entry(word: &str) -> Option<&'static Entry> {
 /// All commands with their arguments, in a few lines of less than 80 columns.
 pub fn overview() -> String {
     let commands = TABLE.iter().map(|entry| {
-        let usage = format!("/{} {}", entry.words[0], entry.usage);
+        let usage = format!("/{} {}", entry.name(), entry.usage);
         usage.trim_end().to_owned()
     });
     let others = OTHER_LINES.iter().map(|&(line, _)| line.to_owned());

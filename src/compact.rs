@@ -68,7 +68,10 @@ pub async fn compact(
         Some(focus) => format!("{INSTRUCTION}\n\nKeep this in mind above all: {focus}"),
         None => INSTRUCTION.to_owned(),
     };
-    let mut sink = Silent { sink };
+    let mut sink = Silent {
+        sink,
+        only_attempt: None,
+    };
     let mut refused = None;
     let mut last_size = usize::MAX;
     for budget in budgets(size_of(conversation.messages()), window) {
@@ -96,9 +99,9 @@ pub async fn summary_line(
     cancel: &CancellationToken,
 ) -> Result<String> {
     let once = cancel.child_token();
-    let mut sink = Once {
-        sink: Silent { sink },
-        attempt: &once,
+    let mut sink = Silent {
+        sink,
+        only_attempt: Some(&once),
     };
     let answer = ask(
         model,
@@ -282,41 +285,23 @@ fn no_summary(why: &str) -> Error {
 /// A sink that lets through what the person should know of a request, but not the answer.
 struct Silent<'a> {
     sink: &'a mut dyn Sink,
+    /// Cancelled where a retry would begin, if there is to be none.
+    only_attempt: Option<&'a CancellationToken>,
 }
 
 impl Sink for Silent<'_> {
     fn event(&mut self, event: Event<'_>) {
-        match event {
-            Event::Requesting
-            | Event::Replying
-            | Event::Retrying { .. }
-            | Event::Notice(_)
-            | Event::Warning(_) => self.sink.event(event),
+        match (event, self.only_attempt) {
+            (Event::Retrying { .. }, Some(attempt)) => attempt.cancel(),
+            (
+                Event::Requesting
+                | Event::Replying
+                | Event::Retrying { .. }
+                | Event::Notice(_)
+                | Event::Warning(_),
+                _,
+            ) => self.sink.event(event),
             _ => {}
-        }
-    }
-
-    fn flush(&mut self) {
-        self.sink.flush();
-    }
-
-    fn closed(&self) -> bool {
-        self.sink.closed()
-    }
-}
-
-/// A silent sink that ends the request where a retry would begin.
-struct Once<'a> {
-    sink: Silent<'a>,
-    attempt: &'a CancellationToken,
-}
-
-impl Sink for Once<'_> {
-    fn event(&mut self, event: Event<'_>) {
-        if matches!(event, Event::Retrying { .. }) {
-            self.attempt.cancel();
-        } else {
-            self.sink.event(event);
         }
     }
 

@@ -46,9 +46,7 @@ fn main() -> ExitCode {
 pub(crate) fn run(arguments: Vec<OsString>) -> u8 {
     let options = match parse(arguments) {
         Ok(Request::Run(options)) => options,
-        Ok(Request::Print(text)) => {
-            return print(&text);
-        }
+        Ok(Request::Print(text)) => return print(&text),
         Err(wrong) => {
             let wrong = screen_line(&wrong.to_string());
             let _ = writeln!(io::stderr(), "error: {wrong}\nhint: bantam --help");

@@ -90,15 +90,9 @@ impl Message {
         calls
             .iter()
             .map(|call| ToolCall {
-                id: call.get("id").and_then(Value::as_str).unwrap_or_default(),
-                name: call
-                    .pointer("/function/name")
-                    .and_then(Value::as_str)
-                    .unwrap_or_default(),
-                arguments: call
-                    .pointer("/function/arguments")
-                    .and_then(Value::as_str)
-                    .unwrap_or_default(),
+                id: text_at(call, "/id").unwrap_or_default(),
+                name: text_at(call, "/function/name").unwrap_or_default(),
+                arguments: text_at(call, "/function/arguments").unwrap_or_default(),
             })
             .collect()
     }
@@ -131,6 +125,10 @@ impl From<Map<String, Value>> for Message {
     fn from(map: Map<String, Value>) -> Self {
         Self(map)
     }
+}
+
+fn text_at<'a>(value: &'a Value, pointer: &str) -> Option<&'a str> {
+    value.pointer(pointer)?.as_str()
 }
 
 /// A conversation: messages that only grow between checkpoints, the system message first.

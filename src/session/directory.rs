@@ -59,8 +59,10 @@ pub(super) struct Lock {
 impl Lock {
     /// Removes what writers left behind that were killed: while the lock is held nobody else writes.
     pub(super) fn sweep(&self, directory: &Path) {
-        let entries = fs::read_dir(directory).into_iter().flatten().flatten();
-        for entry in entries.filter(|_| self.exclusive) {
+        if !self.exclusive {
+            return;
+        }
+        for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
             let name = entry.file_name();
             if name.to_str().is_some_and(is_temporary) {
                 // The next sweep tries again.

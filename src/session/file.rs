@@ -153,7 +153,7 @@ pub(super) fn title(conversation: &Conversation) -> String {
 }
 
 /// The first line of `text` that is not blank, at most `LINE_CHARS` long.
-pub fn one_line(text: &str) -> String {
+pub(super) fn one_line(text: &str) -> String {
     let line = text.lines().map(str::trim).find(|line| !line.is_empty());
     line.unwrap_or_default().chars().take(LINE_CHARS).collect()
 }

@@ -103,7 +103,7 @@ pub(super) fn not_found(id: &str) -> Error {
 
 /// Whether `name` can be a session's id: letters, digits, `.`, `_`, `-`, not beginning with a dot,
 /// at most 200 of them (SPEC E4). Such a name can't leave the directory.
-pub fn is_valid_id(name: &str) -> bool {
+pub(super) fn is_valid_id(name: &str) -> bool {
     let allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"._-".contains(&byte);
     (1..=200).contains(&name.len()) && !name.starts_with('.') && name.bytes().all(allowed)
 }

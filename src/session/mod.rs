@@ -22,10 +22,12 @@ use md5::{Digest, Md5};
 use crate::error::{Error, Result};
 use crate::message::Conversation;
 use crate::repair::{self, Repairs};
+use file::one_line;
+use list::is_valid_id;
 use save::Written;
 
-pub use file::{Damage, Meta, one_line};
-pub use list::{Entry, Found, is_valid_id};
+pub use file::{Damage, Meta};
+pub use list::{Entry, Found};
 pub use time::Timestamp;
 
 /// How a turn ends whose end was never saved.
@@ -112,11 +114,6 @@ impl Store {
         } else {
             self.current.title.clone()
         }
-    }
-
-    /// The current conversation's summary; empty if nobody asked for one.
-    pub fn summary(&self) -> &str {
-        &self.current.summary
     }
 
     /// Sets the current conversation's summary, which the next save writes.

@@ -1,7 +1,6 @@
 //! What becomes of a command's output while it comes: bytes to harmless text, shown at once, its
 //! ends kept for the model, the whole of it in a file once it is too long (SPEC C12, D6, D7).
 
-use std::fmt::Write;
 use std::mem;
 
 use super::Limits;
@@ -120,22 +119,17 @@ impl<'a> Capture<'a> {
 
 /// What stands where the output was cut.
 fn cut_notice(missing: usize, kept: Option<std::io::Result<Kept>>) -> String {
-    let mut notice = format!("\n\n[{missing} characters are left out here");
-    let written = match kept {
-        None => Ok(()),
+    let whole = match kept {
+        None => String::new(),
         Some(Ok(Kept { path, cut: false })) => {
-            write!(notice, "; the whole output is in {}", path.display())
+            format!("; the whole output is in {}", path.display())
         }
-        Some(Ok(Kept { path, cut: true })) => write!(
-            notice,
-            "; the first 64 MB of the output are in {}",
-            path.display()
-        ),
-        Some(Err(error)) => write!(notice, "; the whole output could not be kept: {error}"),
+        Some(Ok(Kept { path, cut: true })) => {
+            format!("; the first 64 MB of the output are in {}", path.display())
+        }
+        Some(Err(error)) => format!("; the whole output could not be kept: {error}"),
     };
-    debug_assert!(written.is_ok(), "a String takes everything");
-    notice.push_str("]\n\n");
-    notice
+    format!("\n\n[{missing} characters are left out here{whole}]\n\n")
 }
 
 /// The beginning and the end of a text that may be endless.

@@ -10,7 +10,6 @@ pub mod shell_exec;
 pub mod write_file;
 
 use std::borrow::Cow;
-use std::fmt::Write;
 
 use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
@@ -158,13 +157,15 @@ impl Registry {
 
     fn unknown(&self, name: &str) -> String {
         let name = arguments::shortened(name);
-        let mut message = format!("there is no tool `{name}`; the tools are");
-        for (index, tool) in self.tools.iter().enumerate() {
-            let separator = if index == 0 { "" } else { "," };
-            let written = write!(message, "{separator} `{}`", tool.name());
-            debug_assert!(written.is_ok(), "a String takes everything");
-        }
-        message
+        let known: Vec<String> = self
+            .tools
+            .iter()
+            .map(|tool| format!("`{}`", tool.name()))
+            .collect();
+        format!(
+            "there is no tool `{name}`; the tools are {}",
+            known.join(", ")
+        )
     }
 }
 

@@ -15,6 +15,34 @@ const EXCERPT_LIMIT: usize = 300;
 /// How much of a body is looked through for the names of what it refuses, in bytes.
 const TEXT_LIMIT: usize = 64 << 10;
 
+/// Where an object has a code or a type, the most telling first.
+const CODE_KEYS: [&str; 6] = [
+    "code",
+    "http_code",
+    "status_code",
+    "error_code",
+    "type",
+    "status",
+];
+/// Where it has a message, or an object with more about it.
+const MESSAGE_KEYS: [&str; 11] = [
+    "error",
+    "message",
+    "msg",
+    "detail",
+    "base_resp",
+    "status_msg",
+    "error_msg",
+    "error_message",
+    "errors",
+    "metadata",
+    "raw",
+];
+/// How deep messages are looked for.
+const DEPTH: usize = 8;
+/// How many items of a list are looked at.
+const ITEMS: usize = 5;
+
 /// An error of the server, with all that was said about it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Refusal {
@@ -138,7 +166,7 @@ impl Said {
 
     /// Collects messages and codes from wherever servers put them.
     fn gather(&mut self, value: &Value, depth: usize) {
-        if depth > 8 {
+        if depth > DEPTH {
             return;
         }
         match value {
@@ -149,19 +177,12 @@ impl Said {
                 _ => self.add(text),
             },
             Value::Array(items) => {
-                for item in items.iter().take(5) {
+                for item in items.iter().take(ITEMS) {
                     self.gather(item, depth + 1);
                 }
             }
             Value::Object(_) => {
-                for key in [
-                    "code",
-                    "http_code",
-                    "status_code",
-                    "error_code",
-                    "type",
-                    "status",
-                ] {
+                for key in CODE_KEYS {
                     if let Some(code) = value.get(key) {
                         self.add_code(code);
                     }
@@ -170,19 +191,7 @@ impl Said {
                     self.add(&located(place, text));
                     return;
                 }
-                for key in [
-                    "error",
-                    "message",
-                    "msg",
-                    "detail",
-                    "base_resp",
-                    "status_msg",
-                    "error_msg",
-                    "error_message",
-                    "errors",
-                    "metadata",
-                    "raw",
-                ] {
+                for key in MESSAGE_KEYS {
                     if let Some(nested) = value.get(key) {
                         self.gather(nested, depth + 1);
                     }
