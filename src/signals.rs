@@ -54,7 +54,7 @@ struct Shared {
 
 /// A turn that SIGINT interrupts, for as long as this lives.
 #[derive(Debug)]
-pub struct Turn {
+pub struct TurnGuard {
     shared: Arc<Shared>,
     token: CancellationToken,
 }
@@ -78,10 +78,10 @@ impl Signals {
     }
 
     /// Begins a turn: its token is cancelled by SIGINT and by whatever ends the program.
-    pub fn turn(&self) -> Turn {
+    pub fn begin_turn(&self) -> TurnGuard {
         let token = self.shared.stop.child_token();
         self.shared.set_turn(Some(token.clone()));
-        Turn {
+        TurnGuard {
             shared: Arc::clone(&self.shared),
             token,
         }
@@ -98,14 +98,14 @@ impl Signals {
     }
 }
 
-impl Turn {
+impl TurnGuard {
     /// What to wait for.
     pub fn token(&self) -> &CancellationToken {
         &self.token
     }
 }
 
-impl Drop for Turn {
+impl Drop for TurnGuard {
     fn drop(&mut self) {
         self.shared.set_turn(None);
     }

@@ -59,8 +59,8 @@ impl App {
     }
 
     async fn list_models(&mut self) -> Result<()> {
-        let interrupts = self.start.signals.turn();
-        let models = self.agent.model.models(interrupts.token()).await?;
+        let turn = self.start.signals.begin_turn();
+        let models = self.agent.model.models(turn.token()).await?;
         for model in models {
             let mark = if model == self.config.model() {
                 '*'

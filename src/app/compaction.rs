@@ -72,7 +72,7 @@ impl App {
 
     /// Replaces the conversation by its summary; an error leaves it as it was (SPEC E8).
     pub(super) async fn compact(&mut self, focus: Option<&str>) -> Result<()> {
-        let interrupts = self.start.signals.turn();
+        let turn = self.start.signals.begin_turn();
         let window = self.context_window();
         let Agent { model, tools, .. } = &mut self.agent;
         let compacted = compact::compact(
@@ -82,7 +82,7 @@ impl App {
             focus,
             window,
             self.screen.as_mut(),
-            interrupts.token(),
+            turn.token(),
         )
         .await;
         let compacted = compacted.inspect_err(|error| {

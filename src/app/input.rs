@@ -79,18 +79,13 @@ impl Source {
             if input.fill_buf().is_ok_and(|start| start.starts_with(BOM)) {
                 input.consume(BOM.len());
             }
-            let mut line = Vec::new();
-            while input
-                .read_until(b'\n', &mut line)
-                .is_ok_and(|read| read > 0)
-            {
-                if sender
-                    .blocking_send(String::from_utf8_lossy(&line).into_owned())
-                    .is_err()
-                {
+            loop {
+                let mut line = Vec::new();
+                let read = input.read_until(b'\n', &mut line);
+                let line = String::from_utf8_lossy(&line).into_owned();
+                if !read.is_ok_and(|read| read > 0) || sender.blocking_send(line).is_err() {
                     break;
                 }
-                line.clear();
             }
         });
         Self::Pipe(receiver)
@@ -115,18 +110,18 @@ impl Source {
         }
     }
 
-    /// Asks a yes-or-no question: an answer that begins with y is yes, and Enter alone is `default`.
+    /// Asks a yes-or-no question: `y` or `yes` is yes, and Enter alone is `default`.
     /// Nobody there, end of input and an interrupt are no.
     pub(super) async fn confirm(&mut self, question: &str, default: bool) -> bool {
         let Self::Terminal(terminal) = self else {
             return false;
         };
-        match terminal.ask(question).await {
-            Some(answer) => match answer.trim().to_lowercase().as_str() {
-                "" => default,
-                answer => matches!(answer, "y" | "yes"),
-            },
-            None => false,
+        let Some(answer) = terminal.ask(question).await else {
+            return false;
+        };
+        match answer.trim().to_lowercase().as_str() {
+            "" => default,
+            answer => matches!(answer, "y" | "yes"),
         }
     }
 

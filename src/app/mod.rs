@@ -254,7 +254,7 @@ impl App {
 
     async fn run_turn(&mut self, prompt: Message) -> Turn {
         self.screen.end_line();
-        let interrupts = self.start.signals.turn();
+        let interrupts = self.start.signals.begin_turn();
         let Self {
             agent,
             conversation,

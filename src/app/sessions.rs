@@ -173,7 +173,7 @@ impl App {
     }
 
     async fn summary_line(&mut self) -> Result<String> {
-        let interrupts = self.start.signals.turn();
+        let turn = self.start.signals.begin_turn();
         let Agent { model, tools, .. } = &mut self.agent;
         let screen = self.screen.as_mut();
         compact::summary_line(
@@ -181,7 +181,7 @@ impl App {
             tools.specs(),
             &self.conversation,
             screen,
-            interrupts.token(),
+            turn.token(),
         )
         .await
     }

@@ -20,17 +20,20 @@ const DEFAULT_WIDTH: usize = 80;
 
 /// The screen for the streams of the process.
 pub(super) fn screen(start: &Start, config: &Config) -> Box<dyn Screen> {
-    let columns = (start.variable)("COLUMNS").and_then(|columns| columns.parse().ok());
-    let terminal = io::stdout().is_terminal();
-    let name = |key| (start.variable)(key);
+    let variable = start.variable;
     render::text::set_joining(render::text::joins(
-        name("TERM_PROGRAM").as_deref(),
-        name("TERM").as_deref(),
+        variable("TERM_PROGRAM").as_deref(),
+        variable("TERM").as_deref(),
     ));
-    let width = move || match (terminal, columns) {
-        (true, _) => term::size().0,
-        (false, Some(columns)) if columns > 0 => columns,
-        (false, _) => DEFAULT_WIDTH,
+    let is_terminal = io::stdout().is_terminal();
+    let columns = variable("COLUMNS").and_then(|columns| columns.parse().ok());
+    let columns = columns.filter(|columns| *columns > 0);
+    let width = move || {
+        if is_terminal {
+            term::size().0
+        } else {
+            columns.unwrap_or(DEFAULT_WIDTH)
+        }
     };
     render::screen(
         io::stdout(),

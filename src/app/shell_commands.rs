@@ -52,16 +52,16 @@ impl App {
     }
 
     async fn run_captured(&mut self, command: &str) -> Result<Outcome> {
-        let interrupts = self.start.signals.turn();
+        let turn = self.start.signals.begin_turn();
         let limits = settings::limits(&self.config, &self.store);
         let screen = &mut self.screen;
         let mut show = |chunk: &str| {
             screen.command_output(chunk);
             if screen.closed() {
-                interrupts.token().cancel();
+                turn.token().cancel();
             }
         };
-        shell::run(command, &limits, interrupts.token(), &mut show)
+        shell::run(command, &limits, turn.token(), &mut show)
             .await
             .map_err(|error| Error::io("run the command", command, error))
     }
