@@ -170,6 +170,11 @@ impl Conversation {
         self.messages.push(message);
     }
 
+    /// Takes back the last message.
+    pub fn pop(&mut self) -> Option<Message> {
+        self.messages.pop()
+    }
+
     /// Whether the person has said anything yet.
     pub fn has_prompt(&self) -> bool {
         self.messages.iter().any(|message| message.role() == "user")

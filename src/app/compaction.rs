@@ -1,6 +1,6 @@
 //! When a conversation is compacted, and what becomes of it then (SPEC E8, E9).
 
-use crate::agent::Agent;
+use crate::agent::{Agent, End, Turn};
 use crate::compact;
 use crate::error::{Error, Result};
 use crate::event::Event;
@@ -47,27 +47,37 @@ impl App {
         self.source.confirm(&question, true).await
     }
 
-    /// After a conversation turned out too long for the model: asks, compacts, and hands over the
-    /// prompt to try again with (SPEC E9).
-    pub(super) async fn make_room(&mut self, prompt: &str, taken_back: bool) -> Option<Message> {
+    /// After a turn failed because the conversation is too long for the model: asks, compacts and
+    /// tries again (SPEC E9). What the turn came to in the end.
+    pub(super) async fn try_again_compacted(&mut self, prompt: &str, failed: Turn) -> Turn {
+        let stopped = Turn {
+            end: End::Stopped,
+            ..failed
+        };
         let bytes =
             serde_json::to_string(self.conversation.messages()).map_or(0, |text| text.len());
         let mut usage = TurnUsage::default();
         usage.add(Usage::estimate(bytes + prompt.len(), 0));
         if !self.ask_to_compact(&usage).await {
-            return None;
+            return stopped;
         }
         if let Err(error) = self.compact(None).await {
             self.fail(&error);
-            return None;
+            return stopped;
         }
-        if taken_back {
-            return Some(Message::user(prompt));
+        if stopped.taken_back {
+            return self.run_turn(Message::user(prompt)).await;
         }
-        // The request is in the summary's message, word for word: it is what is tried again.
-        let summary = self.conversation.last().cloned()?;
-        self.conversation.truncate(1);
-        Some(summary)
+        // The summary's message has the request, word for word: it is what is tried again. It is
+        // also all that is left of the conversation, and stays whatever comes of that.
+        let Some(summary) = self.conversation.pop() else {
+            return stopped;
+        };
+        let mut turn = self.run_turn(summary.clone()).await;
+        if std::mem::take(&mut turn.taken_back) {
+            self.conversation.push(summary);
+        }
+        turn
     }
 
     /// Replaces the conversation by its summary; an error leaves it as it was (SPEC E8).

@@ -236,10 +236,7 @@ impl App {
             && self.is_interactive()
         {
             self.screen.error(error);
-            match self.make_room(text, turn.taken_back).await {
-                Some(prompt) => turn = self.run_turn(prompt).await,
-                None => turn.end = End::Stopped,
-            }
+            turn = self.try_again_compacted(text, turn).await;
         }
         if turn.taken_back {
             self.source.recall(text);
@@ -252,6 +249,7 @@ impl App {
         code
     }
 
+    /// Has the agent work on a prompt, saving as it goes.
     async fn run_turn(&mut self, prompt: Message) -> Turn {
         self.screen.end_line();
         let interrupts = self.start.signals.begin_turn();
