@@ -15,6 +15,9 @@ use tokio_util::sync::CancellationToken;
 
 const USAGE_ERROR: u8 = 2;
 
+/// The FILE that stands for standard input.
+const STDIN: &str = "-";
+
 /// What the command line asks for.
 #[derive(Debug, Default)]
 struct Options {
@@ -96,7 +99,7 @@ fn parse(arguments: Vec<OsString>) -> std::result::Result<Request, lexopt::Error
                 may_be_id = id.is_none();
                 options.resume = id.map_or(Resume::Project, Resume::Session);
             }
-            Arg::Value(word) if follows_resume && !Path::new(&word).exists() && word != "-" => {
+            Arg::Value(word) if follows_resume && !Path::new(&word).exists() && word != STDIN => {
                 options.resume = Resume::Session(word.string()?);
             }
             Arg::Value(file) if options.file.is_none() => options.file = Some(file.into()),
@@ -205,9 +208,12 @@ async fn repl(app: &mut App) -> u8 {
     if app.is_interactive() { 0 } else { code }
 }
 
-/// Reads the prompt on a thread of its own: a pipe may keep it waiting, and a signal must not
-/// (SPEC C11).
+/// Reads the prompt. What may be waited for, such as a pipe, is read on a thread of its own: a
+/// signal must not wait (SPEC C11).
 async fn prompt_from(file: PathBuf, stop: &CancellationToken) -> Result<String> {
+    if file != Path::new(STDIN) && file.is_file() {
+        return read_prompt(&file);
+    }
     let (sender, receiver) = oneshot::channel();
     std::thread::spawn(move || sender.send(read_prompt(&file)));
     match stop.run_until_cancelled(receiver).await {
@@ -220,7 +226,7 @@ async fn prompt_from(file: PathBuf, stop: &CancellationToken) -> Result<String> 
 fn read_prompt(file: &Path) -> Result<String> {
     let mut bytes = Vec::new();
     let read = match file.to_str() {
-        Some("-") => io::stdin().lock().read_to_end(&mut bytes).map(drop),
+        Some(STDIN) => io::stdin().lock().read_to_end(&mut bytes).map(drop),
         _ => std::fs::read(file).map(|content| bytes = content),
     };
     read.map_err(|error| {
