@@ -4,19 +4,6 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// The layers, top first; modules of one line may use each other, but for the screen's two.
-const LAYERS: &[&[&str]] = &[
-    &["app", "commands"],
-    &["agent", "compact", "prompt"],
-    &["render", "term"],
-    &["tools"],
-    &["client", "wire"],
-    &["config", "session", "shell", "signals", "trust", "private"],
-    &[
-        "address", "message", "repair", "event", "model", "usage", "sanitize", "error",
-    ],
-];
-
 /// Uses within or across layers that the table alone would allow, and that are not meant to be.
 const FORBIDDEN: &[(&str, &str)] = &[
     ("agent", "render"),
@@ -26,11 +13,26 @@ const FORBIDDEN: &[(&str, &str)] = &[
     ("compact", "term"),
 ];
 
-fn layer(module: &str) -> usize {
-    LAYERS
+/// The layers of the table in the crate's documentation, top first; modules of one row may use each
+/// other, but for the screen's two.
+fn layers() -> Vec<Vec<String>> {
+    let text =
+        fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("src/lib.rs")).unwrap();
+    let rows = text.lines().filter(|line| line.starts_with("//! | "));
+    let modules = |row: &str| -> Vec<String> {
+        let links = row.split("[`").skip(1);
+        links
+            .filter_map(|link| Some(link.split_once("`]")?.0.to_owned()))
+            .collect()
+    };
+    rows.map(modules).filter(|row| !row.is_empty()).collect()
+}
+
+fn layer(layers: &[Vec<String>], module: &str) -> usize {
+    layers
         .iter()
-        .position(|layer| layer.contains(&module))
-        .unwrap_or_else(|| panic!("{module} is in no layer"))
+        .position(|layer| layer.iter().any(|name| name == module))
+        .unwrap_or_else(|| panic!("{module} is in no row of the table in src/lib.rs"))
 }
 
 /// Every source file with the top module it belongs to.
@@ -44,17 +46,9 @@ fn sources() -> Vec<(String, PathBuf)> {
             if path.is_dir() {
                 folders.push(path);
             } else if path.extension().is_some_and(|extension| extension == "rs") {
-                let first = path
-                    .strip_prefix(&root)
-                    .unwrap()
-                    .components()
-                    .next()
-                    .unwrap();
-                let module = Path::new(first.as_os_str())
-                    .file_stem()
-                    .unwrap()
-                    .to_string_lossy()
-                    .into_owned();
+                let top = path.strip_prefix(&root).unwrap().iter().next().unwrap();
+                let module = Path::new(top).file_stem().unwrap();
+                let module = module.to_string_lossy().into_owned();
                 found.push((module, path));
             }
         }
@@ -85,19 +79,36 @@ fn imports(text: &str) -> Vec<String> {
 
 #[test]
 fn imports_point_downwards_only() {
+    let layers = layers();
     let mut faults = BTreeMap::new();
     for (module, path) in sources() {
         if matches!(module.as_str(), "main" | "lib") || path.ends_with("tests.rs") {
             continue;
         }
+        let own = layer(&layers, &module);
         for used in imports(&fs::read_to_string(&path).unwrap()) {
-            let upwards = layer(&used) < layer(&module);
+            let upwards = layer(&layers, &used) < own;
             if upwards || FORBIDDEN.contains(&(module.as_str(), used.as_str())) {
                 faults.insert(path.clone(), used);
             }
         }
     }
     assert!(faults.is_empty(), "{faults:#?}");
+}
+
+#[test]
+fn the_readme_names_every_module() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let readme = fs::read_to_string(root.join("README.md")).unwrap();
+    let layout = readme.split("## How the code is laid out").nth(1).unwrap();
+    let layout = layout.split("\n## ").next().unwrap();
+    let is_separator = |c: char| !c.is_alphanumeric();
+    for module in layers().concat() {
+        assert!(
+            layout.split(is_separator).any(|word| word == module),
+            "{module} is not in the README's layout"
+        );
+    }
 }
 
 #[test]
