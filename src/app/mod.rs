@@ -354,7 +354,10 @@ impl App {
         self.agent.model.configure(settings::client(&self.config));
         self.agent.tools = settings::tools(&self.config, &self.store);
         self.agent.max_iterations = self.config.max_iterations();
-        self.screen
-            .set_look(settings::look(&self.start, &self.config));
+        let look = settings::look(&self.start, &self.config);
+        if let Some(terminal) = self.source.terminal() {
+            terminal.set_color(look.color);
+        }
+        self.screen.set_look(look);
     }
 }

@@ -172,6 +172,11 @@ impl Terminal {
         let _ = self.requests.send(Request::Recall(text));
     }
 
+    /// Dims remarks below the prompt from now on, or stops doing so.
+    pub fn set_color(&mut self, color: bool) {
+        let _ = self.requests.send(Request::Color(color));
+    }
+
     /// Runs something that needs the terminal for itself, in the modes it was found in.
     pub fn hand_over<R>(&mut self, run: impl FnOnce() -> R) -> R {
         self.wait_for(Request::HandOver);

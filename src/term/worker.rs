@@ -33,6 +33,8 @@ pub(super) enum Request {
     },
     /// That a text can be recalled.
     Recall(String),
+    /// Whether remarks are dimmed from now on.
+    Color(bool),
     /// That another program can have the terminal; answered when it can.
     HandOver(mpsc::Sender<()>),
     /// That the other program is done with it.
@@ -120,6 +122,7 @@ impl Worker {
                 let _ = reply.send(end);
             }
             Request::Recall(text) => self.history.recall(&text),
+            Request::Color(color) => self.reader.habits.color = color,
             Request::HandOver(done) => {
                 mode::enter(Mode::Found);
                 let _ = done.send(());

@@ -191,3 +191,16 @@ fn e9_the_question_is_one_piece_where_it_is_wider_than_the_terminal() {
         "Context usage is at 62.4% (124800 / 200000 tokens). Compact conversation? [Y/n]: "
     ));
 }
+
+#[test]
+fn b3_remarks_are_dim_only_while_there_is_colour() {
+    let (_server, mut pty) = at_prompt([]);
+    pty.keys("\x03").wait_for("(Ctrl+D leaves)");
+    let before = String::from_utf8(pty.raw()).unwrap();
+    assert!(before.contains("\x1b[2m(Ctrl+D leaves)"), "{before:?}");
+    pty.submit("/cfg color never").wait_for("color=never");
+    pty.wait_for_prompt();
+    pty.keys("\x03").wait_for("(Ctrl+D leaves)");
+    let raw = String::from_utf8(pty.raw()).unwrap();
+    assert!(!raw[before.len()..].contains("\x1b[2m"), "{raw:?}");
+}
