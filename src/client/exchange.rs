@@ -20,7 +20,7 @@ use crate::wire::{Decoder, Fed, Refusal, Stage};
 
 /// The most that connecting may take.
 const CONNECT_LIMIT: Duration = Duration::from_secs(30);
-/// In place of a time limit of none.
+/// As good as no limit, and can be added to any instant.
 const FOREVER: Duration = Duration::from_secs(365 * 86_400);
 /// How long the end of an answer is waited for, so that its connection can be used again.
 const END_GRACE: Duration = Duration::from_millis(100);

@@ -77,6 +77,7 @@ struct Body {
     size: usize,
 }
 
+/// How an endpoint and model want things spelt, as found out in this run.
 struct Learnt {
     endpoint: String,
     model: String,

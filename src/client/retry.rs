@@ -7,7 +7,7 @@ use reqwest::header::{HeaderMap, RETRY_AFTER};
 use super::failure::Failure;
 use crate::error::Result;
 
-/// The delays before the retries, one each.
+/// The delays before the retries, one each: Fibonacci numbers of seconds (SPEC C3).
 pub const BACKOFF: &[Duration] = &[
     Duration::from_secs(1),
     Duration::from_secs(1),

@@ -22,7 +22,7 @@ pub(super) const TICK: Duration = Duration::from_millis(5);
 pub(super) const BLOCK: usize = 64 * 1024;
 /// How many blocks wait between the pipe and its reader here.
 pub(super) const QUEUE: usize = 2;
-/// A stretch of time that is none.
+/// As good as no limit, and can be added to any instant.
 const FOREVER: Duration = Duration::from_secs(100 * 365 * 24 * 60 * 60);
 
 /// What a command's child processes find in their environment unless the person set it: nothing
