@@ -237,6 +237,15 @@ fn f8_no_row_is_wider_than_the_terminal() {
     }
 }
 
+#[test]
+fn f8_an_indented_item_below_a_pipe_keeps_its_depth_however_it_arrives() {
+    let document = "|\n - one\n  - two\n   - three\n";
+    let expected = "|\n• one\n• two\n• three\n";
+    for length in 1..=document.len() {
+        assert_eq!(rendered(&pieces(document, &[length]), 80, false), expected);
+    }
+}
+
 /// Documents made of all that may mean something; every word occurs once.
 fn strange_documents() -> impl Strategy<Value = String> {
     let token = prop_oneof![
@@ -251,7 +260,7 @@ fn strange_documents() -> impl Strategy<Value = String> {
         2 => prop::sample::select(vec![
             "\n- W", "\n1. W", "\n> W", "\n# W", "\n|W|W|\n|-|:-:|\n|W|", "\n|W", "\n---\n", "\n===\n",
             "\n<div>W", "\n<!--", "-->", "\n  W", "\n- - W", "\n> - W", "\n10) W", "\n---|---\n",
-            "\n+", "\n> > W", "\n   W", "\n***\n", "\n\n\tW",
+            "\n+", "\n> > W", "\n   W", "\n***\n", "\n\n\tW", "\n - W", "\n  - W", "\n   -",
         ]),
     ];
     prop::collection::vec(token, 0..40).prop_map(|tokens| {

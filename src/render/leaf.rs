@@ -248,7 +248,7 @@ impl OpenLeaf {
         below.push_str(piece);
         let is_whole = piece.ends_with('\n');
         let is_possible = may_be_delimiter(piece.trim_end_matches('\n'))
-            && !below.starts_with("- ")
+            && !below.trim_start().starts_with("- ")
             && below.len() < TABLE_HEAD;
         if is_possible && !is_whole {
             return Taken::Open;

@@ -134,7 +134,8 @@ impl<'a> Markdown<'a> {
             }
             Leaf::TableHead(_) if all && indent < 4 && may_be_delimiter(line) => {
                 self.leaf.look_below();
-                return self.enter_leaf(indent, page);
+                // With its indentation: if it turns out to be something else, that counts.
+                return self.enter_leaf(0, page);
             }
             Leaf::TableHead(_) => {
                 self.leaf.release_table_head(page);
