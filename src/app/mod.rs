@@ -133,7 +133,8 @@ impl App {
             window: Arc::default(),
             usage: None,
             declined_at: None,
-            save_failed: false,
+            // Without a home that was said above.
+            save_failed: start.home.is_none(),
             start,
             config,
             store,

@@ -30,7 +30,7 @@ impl App {
         self.screen.end_line();
         match self.run_captured(command).await {
             Ok(Outcome { text, .. }) => {
-                let text = format!("I ran this command:\n{command}\n\nIts output:\n{text}");
+                let text = format!("I ran: {command}\n\nIts output:\n{text}");
                 self.conversation.push(Message::user(&text));
                 self.save(true);
                 0
