@@ -246,6 +246,17 @@ fn f8_an_indented_item_below_a_pipe_keeps_its_depth_however_it_arrives() {
     }
 }
 
+#[test]
+fn f8_each_footnote_and_definition_has_a_row_of_its_own() {
+    let document =
+        "text[^1]\n[^1]: one\n[^2]: two\ngoes on\n\n[a]: http://a.b\n[c]: http://c.d\n[e] f";
+    let expected =
+        "text[^1]\n[^1]: one\n[^2]: two goes on\n\n[a]: http://a.b\n[c]: http://c.d [e] f\n";
+    for length in 1..=document.len() {
+        assert_eq!(rendered(&pieces(document, &[length]), 80, false), expected);
+    }
+}
+
 /// Documents made of all that may mean something; every word occurs once.
 fn strange_documents() -> impl Strategy<Value = String> {
     let token = prop_oneof![
@@ -261,6 +272,7 @@ fn strange_documents() -> impl Strategy<Value = String> {
             "\n- W", "\n1. W", "\n> W", "\n# W", "\n|W|W|\n|-|:-:|\n|W|", "\n|W", "\n---\n", "\n===\n",
             "\n<div>W", "\n<!--", "-->", "\n  W", "\n- - W", "\n> - W", "\n10) W", "\n---|---\n",
             "\n+", "\n> > W", "\n   W", "\n***\n", "\n\n\tW", "\n - W", "\n  - W", "\n   -",
+            "\n[^W]: W",
         ]),
     ];
     prop::collection::vec(token, 0..40).prop_map(|tokens| {

@@ -102,6 +102,8 @@ pub(super) enum Kind {
     Html(HtmlEnd),
     /// A line that begins with a pipe: perhaps the head of a table.
     Pipe,
+    /// The definition of a footnote or of a link, below other text.
+    Definition,
     /// Indented by four columns or more.
     Indented,
     /// Anything else.
@@ -178,6 +180,7 @@ pub(super) fn classify(text: &str, indent: usize, paragraph: Paragraph) -> Optio
         '#' => heading(line, is_whole),
         '`' | '~' => fence(line, is_whole, first, indent),
         '<' => html(line, is_whole),
+        '[' if paragraph != Paragraph::None => definition(line, is_whole),
         '=' if above => match is_run(line, first) {
             true if is_whole => Some(Kind::Underline(first)),
             true => None,
@@ -230,6 +233,16 @@ fn fence(line: &str, is_whole: bool, mark: char, indent: usize) -> Option<Kind> 
         length,
         indent,
     }))
+}
+
+/// A label in brackets with a colon behind it.
+fn definition(line: &str, is_whole: bool) -> Option<Kind> {
+    let after = line.split_once(']').map(|(_, after)| after);
+    match after.map(|after| after.chars().next()) {
+        Some(Some(':')) => Some(Kind::Definition),
+        Some(Some(_)) => Some(Kind::Text),
+        Some(None) | None => is_whole.then_some(Kind::Text),
+    }
 }
 
 /// A rule, an underline, a bullet, or text that begins with such a character.

@@ -211,6 +211,10 @@ impl<'a> Markdown<'a> {
                 self.leaf.indent(indent, page);
                 return self.enter_leaf(indent, page);
             }
+            Kind::Definition => {
+                self.begin_leaf(Leaf::Paragraph, page);
+                return self.enter_leaf(indent, page);
+            }
             Kind::Pipe => return self.begin_pipe_line(indent, page),
             Kind::Indented => {
                 if !matches!(self.leaf.leaf(), Leaf::Indented(_)) || !self.goes_on_with_all() {
