@@ -1,7 +1,6 @@
 //! What comes in: keys, signals of the terminal, and calls from the application.
 //!
-//! Owns the reading end of the terminal. Reads only while it is asked to, so that what is typed
-//! between two prompts stays in the system's buffer; knows which keys came together, which tells a
+//! Owns the reading end of the terminal. Keeps what is typed between two prompts; knows which keys came together, which tells a
 //! typed Enter from one inside a paste (SPEC F2).
 
 use std::collections::VecDeque;
@@ -10,6 +9,7 @@ use std::time::{Duration, Instant};
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 use super::keys::Typed;
+use super::mode;
 use super::source::Source;
 
 /// Keys that come closer together were not typed by hand one by one.
@@ -153,6 +153,19 @@ impl Input {
             if *typed == Typed::Key(line_feed) {
                 *typed = Typed::Key(enter);
             }
+        }
+    }
+
+    /// Takes in what is typed while nobody asks for it, until something else happens: a full buffer of
+    /// the system's would take no Ctrl+C either. False where the terminal is not to be read.
+    pub(super) fn rest(&mut self) -> bool {
+        match self.source.wait() {
+            None => false,
+            Some(true) if !mode::is_ours() => false,
+            Some(_) => !matches!(
+                self.fill(Some(Duration::ZERO)),
+                Some(Event::End | Event::Gone)
+            ),
         }
     }
 

@@ -169,12 +169,12 @@ impl Terminal {
 
     /// Takes back a prompt that came to nothing: Up brings it to the line again.
     pub fn recall(&mut self, text: String) {
-        let _ = self.requests.send(Request::Recall(text));
+        self.request(Request::Recall(text));
     }
 
     /// Dims remarks below the prompt from now on, or stops doing so.
     pub fn set_color(&mut self, color: bool) {
-        let _ = self.requests.send(Request::Color(color));
+        self.request(Request::Color(color));
     }
 
     /// Runs something that needs the terminal for itself, in the modes it was found in.
@@ -189,7 +189,7 @@ impl Terminal {
         // Dropped last, so that whoever is woken by it sees that nobody waits any more.
         let _wake = WakeWhenDropped(&self.waker);
         let (reply, end) = oneshot::channel();
-        if self.requests.send(request(reply)).is_err() {
+        if !self.request(request(reply)) {
             return End::Gone;
         }
         end.await.unwrap_or(End::Gone)
@@ -197,9 +197,16 @@ impl Terminal {
 
     fn wait_for(&mut self, request: impl FnOnce(mpsc::Sender<()>) -> Request) {
         let (done, is_done) = mpsc::channel();
-        if self.requests.send(request(done)).is_ok() {
+        if self.request(request(done)) {
             let _ = is_done.recv();
         }
+    }
+
+    /// Whether there is anyone to serve the request.
+    fn request(&self, request: Request) -> bool {
+        let is_sent = self.requests.send(request).is_ok();
+        self.waker.wake();
+        is_sent
     }
 }
 

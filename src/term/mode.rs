@@ -103,6 +103,12 @@ pub(super) fn take_regained() -> bool {
     })
 }
 
+/// Whether the terminal may be read: to try it from the background would stop the program.
+pub(super) fn is_ours() -> bool {
+    let is_held = |held: &Held| held.mode != Mode::Found && held.claim != Claim::GivenBack;
+    terminal().as_ref().is_some_and(is_held) && platform::is_foreground()
+}
+
 /// Writes what makes the screen show a prompt, of which so many rows are below the cursor then.
 pub(super) fn write_prompt(text: &str, rows_below: usize) {
     // Noted first: whoever gives the terminal back meanwhile leaves rather too many rows than too few.

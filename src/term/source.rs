@@ -149,6 +149,14 @@ mod unix {
             }
         }
 
+        /// Waits for anything at all and reads nothing: whether something was typed. `None` where what
+        /// is typed is safe without being read.
+        pub(crate) fn wait(&self) -> Option<bool> {
+            let timeout = self.decoder.is_waiting().then(|| self.patience());
+            let ready = wait(&[stdin(), self.bell.as_fd()], timeout);
+            Some(ready.first().is_some_and(|(index, _)| *index == 0))
+        }
+
         /// Reads once. Returns what is no typing; after a timeout what had begun is over.
         pub(crate) fn read(
             &mut self,
@@ -297,6 +305,10 @@ mod console {
 
         pub(crate) fn patience(&self) -> Duration {
             Duration::ZERO
+        }
+
+        pub(crate) fn wait(&self) -> Option<bool> {
+            None
         }
 
         pub(crate) fn read(

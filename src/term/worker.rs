@@ -1,7 +1,7 @@
 //! The terminal's own thread: does what the application asks for, one thing after the other.
 
 use std::io;
-use std::sync::mpsc;
+use std::sync::mpsc::{self, TryRecvError};
 use std::thread;
 
 use tokio::sync::oneshot;
@@ -87,7 +87,7 @@ pub(super) fn start(
     thread::Builder::new()
         .name("terminal".into())
         .spawn(move || {
-            for request in requests {
+            while let Some(request) = worker.next(&requests) {
                 worker.serve(request);
             }
         })?;
@@ -95,6 +95,19 @@ pub(super) fn start(
 }
 
 impl Worker {
+    /// Waits for the next request; meanwhile what is typed is taken in. A dumb terminal keeps that.
+    fn next(&mut self, requests: &mpsc::Receiver<Request>) -> Option<Request> {
+        while !self.dumb {
+            match requests.try_recv() {
+                Ok(request) => return Some(request),
+                Err(TryRecvError::Disconnected) => return None,
+                Err(TryRecvError::Empty) if mode::is_ours() && self.input.rest() => {}
+                Err(TryRecvError::Empty) => break,
+            }
+        }
+        requests.recv().ok()
+    }
+
     fn serve(&mut self, request: Request) {
         match request {
             Request::Prompt { sign, reply } => {

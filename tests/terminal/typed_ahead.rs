@@ -89,3 +89,21 @@ fn f5_a_question_is_not_answered_by_what_was_typed_before_it() {
     pty.wait_for_prompt();
     assert_eq!(server.last_request().contents("user"), ["first", "y"]);
 }
+
+#[test]
+fn c11_ctrl_c_interrupts_after_more_typing_than_the_system_keeps() {
+    let gate = Gate::new();
+    let server = Server::start([held(&gate), Reply::answer("second")]).history_may_change();
+    let mut pty = Pty::start(Cli::against(&server));
+    pty.wait_for_prompt();
+    pty.submit("first");
+    gate.wait();
+    let long = "typed ahead ".repeat(2_000);
+    pty.keys(&format!("\x1b[200~{long}\x1b[201~"));
+    pty.keys("\x03");
+    pty.wait_for("interrupted");
+    gate.open();
+    pty.keys("\r");
+    pty.wait_for("second");
+    assert_eq!(server.last_request().contents("user"), [long.trim_end()]);
+}
