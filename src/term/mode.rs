@@ -31,6 +31,9 @@ enum Claim {
     Ours,
     /// Given back for the time being: the mode is only noted, and nothing is written.
     GivenBack,
+    /// Given back, but the program goes on in the background: ours again once that is over, which
+    /// nobody tells.
+    Away,
     /// Ours again, but others may have written: nobody knows where the cursor is, and nothing is
     /// written until whoever draws a prompt has been told.
     Regained,
@@ -85,8 +88,13 @@ pub(super) fn enter(mode: Mode) {
     if let Some(held) = terminal().as_mut() {
         held.mode = mode;
         held.below = None;
-        if held.claim == Claim::Regained {
-            held.claim = Claim::Ours;
+        match held.claim {
+            Claim::Regained => held.claim = Claim::Ours,
+            Claim::Away if platform::is_foreground() => {
+                held.claim = Claim::Ours;
+                held.pasting = false;
+            }
+            _ => {}
         }
         held.apply();
     }
@@ -105,7 +113,9 @@ pub(super) fn take_regained() -> bool {
 
 /// Whether the terminal may be read: to try it from the background would stop the program.
 pub(super) fn is_ours() -> bool {
-    let is_held = |held: &Held| held.mode != Mode::Found && held.claim != Claim::GivenBack;
+    let is_held = |held: &Held| {
+        held.mode != Mode::Found && matches!(held.claim, Claim::Ours | Claim::Regained)
+    };
     terminal().as_ref().is_some_and(is_held) && platform::is_foreground()
 }
 
@@ -122,7 +132,7 @@ pub(super) fn write_prompt(text: &str, rows_below: usize) {
 /// when there is nothing to give back, and from any thread.
 pub fn restore() {
     if let Some(held) = terminal().as_mut()
-        && held.claim != Claim::GivenBack
+        && matches!(held.claim, Claim::Ours | Claim::Regained)
     {
         if let Some(below) = held.below.take() {
             platform::write_soon(&"\r\n".repeat(below + 1));
@@ -137,9 +147,15 @@ pub fn restore() {
 pub fn resume() {
     if let Some(held) = terminal().as_mut()
         && held.mode != Mode::Found
-        && platform::is_foreground()
     {
-        if held.claim == Claim::GivenBack {
+        let is_back = matches!(held.claim, Claim::GivenBack | Claim::Away);
+        if !platform::is_foreground() {
+            if is_back {
+                held.claim = Claim::Away;
+            }
+            return;
+        }
+        if is_back {
             held.claim = Claim::Regained;
         }
         held.pasting = false;
@@ -189,7 +205,7 @@ pub(super) fn ask_to_stop() {
 
 impl Held {
     fn apply(&mut self) {
-        if self.claim == Claim::GivenBack || !platform::is_foreground() {
+        if matches!(self.claim, Claim::GivenBack | Claim::Away) || !platform::is_foreground() {
             return;
         }
         if self.mode == Mode::Found {
