@@ -159,14 +159,11 @@ impl Input {
     /// Takes in what is typed while nobody asks for it, until something else happens: a full buffer of
     /// the system's would take no Ctrl+C either. False where the terminal is not to be read.
     pub(super) fn rest(&mut self) -> bool {
-        match self.source.wait() {
-            None => false,
-            Some(true) if !mode::is_ours() => false,
-            Some(_) => !matches!(
-                self.fill(Some(Duration::ZERO)),
-                Some(Event::End | Event::Gone)
-            ),
+        if Source::KEEPS_ALL || self.source.wait() && !mode::is_ours() {
+            return false;
         }
+        let event = self.fill(Some(Duration::ZERO));
+        !matches!(event, Some(Event::End | Event::Gone))
     }
 
     /// Reads all that is there.

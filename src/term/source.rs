@@ -114,6 +114,9 @@ mod unix {
     }
 
     impl Source {
+        /// Whether what is typed is safe for as long as nobody reads it. The buffer is small here.
+        pub(crate) const KEEPS_ALL: bool = false;
+
         /// What was told by a flag.
         pub(crate) fn take_flag(&mut self) -> Option<Event> {
             let raised = |flag: &&Flag| flag.raised.swap(false, Ordering::SeqCst);
@@ -149,12 +152,11 @@ mod unix {
             }
         }
 
-        /// Waits for anything at all and reads nothing: whether something was typed. `None` where what
-        /// is typed is safe without being read.
-        pub(crate) fn wait(&self) -> Option<bool> {
+        /// Waits for anything at all and reads nothing: whether something was typed.
+        pub(crate) fn wait(&self) -> bool {
             let timeout = self.decoder.is_waiting().then(|| self.patience());
             let ready = wait(&[stdin(), self.bell.as_fd()], timeout);
-            Some(ready.first().is_some_and(|(index, _)| *index == 0))
+            ready.first().is_some_and(|(index, _)| *index == 0)
         }
 
         /// Reads once. Returns what is no typing; after a timeout what had begun is over.
@@ -280,6 +282,8 @@ mod console {
     }
 
     impl Source {
+        pub(crate) const KEEPS_ALL: bool = true;
+
         pub(crate) fn take_flag(&mut self) -> Option<Event> {
             [
                 (&self.waker.called, Event::Woken),
@@ -307,8 +311,8 @@ mod console {
             Duration::ZERO
         }
 
-        pub(crate) fn wait(&self) -> Option<bool> {
-            None
+        pub(crate) fn wait(&self) -> bool {
+            false
         }
 
         pub(crate) fn read(
