@@ -235,6 +235,7 @@ impl App {
         if let End::Failed(error) = &turn.end
             && error.is_context_length()
             && self.is_interactive()
+            && self.conversation.has_prompt()
         {
             self.screen.error(error);
             turn = self.try_again_compacted(text, turn).await;

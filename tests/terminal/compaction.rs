@@ -28,3 +28,15 @@ fn e9_what_was_compacted_stays_when_the_new_try_fails() {
     pty.wait_for_prompt();
     pty.keys("\x04").finish();
 }
+
+#[test]
+fn e9_a_first_prompt_that_is_too_long_is_given_back_without_a_question() {
+    let too_long = json!({"error": {"message": "too long", "code": "context_length_exceeded"}});
+    let server = Server::start([Reply::error_json(400, &too_long)]);
+    let mut pty = Pty::start(Cli::against(&server));
+    pty.wait_for_prompt();
+    pty.submit("hello").wait_for("too long");
+    let screen = pty.wait_for_prompt();
+    assert!(!screen.has("[Y/n]"));
+    pty.keys("\x04").finish();
+}
