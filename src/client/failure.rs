@@ -5,7 +5,7 @@ use std::io;
 
 use reqwest::Url;
 
-use crate::address::{is_loopback, without_credentials};
+use crate::address::is_loopback;
 use crate::error::Error;
 use crate::wire::{Fault, Refusal};
 
@@ -86,12 +86,7 @@ pub(super) fn connection_failure(error: &reqwest::Error, url: &Url) -> Failure {
         return Failure::Broken { reason, hint: None };
     }
     let refused = is_refused(error);
-    let hint = (refused && is_loopback(url)).then(|| {
-        format!(
-            "is the server at {} running?",
-            without_credentials(url.as_str())
-        )
-    });
+    let hint = (refused && is_loopback(url)).then(|| format!("is the server at {host} running?"));
     let reason = if error.is_timeout() {
         format!("connecting to {host} takes too long")
     } else {
