@@ -4,6 +4,7 @@ use crate::common::cli::Cli;
 use crate::common::pty::Pty;
 use crate::common::server::{Reply, Server};
 
+mod answers;
 mod compaction;
 mod history;
 mod interrupts;
