@@ -169,6 +169,9 @@ async fn in_mode(
     resume: Resume,
     stop: &CancellationToken,
 ) -> u8 {
+    if file.is_none() {
+        app.greet().await;
+    }
     let resumed = match resume {
         Resume::None => Ok(()),
         Resume::Project => app.resume(None),
@@ -198,7 +201,6 @@ async fn one_shot(app: &mut App, file: PathBuf, stop: &CancellationToken) -> u8 
 /// Prompts and commands, one after another, until there are no more.
 async fn repl(app: &mut App) -> u8 {
     let mut code = 0;
-    app.greet().await;
     while let Some(line) = app.read_line().await {
         match app.submit(&line).await {
             Next::Quit => break,
