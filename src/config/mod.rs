@@ -75,6 +75,11 @@ impl Config {
             warnings: vec![],
         };
         config.read_file()?;
+        if without_credentials(config.endpoint()) != config.endpoint() {
+            let warning = "the name and password in the endpoint are not sent; \
+                           header.Authorization sets what is";
+            config.warnings.push(warning.into());
+        }
         Ok(config)
     }
 

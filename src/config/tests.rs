@@ -190,3 +190,18 @@ fn b7_keys_and_credentials_are_shown_masked() {
     assert_eq!(value("endpoint"), "http://host/v1");
     assert_eq!(value("compact_at"), "60");
 }
+
+#[test]
+fn b9_credentials_in_the_endpoint_are_warned_about_without_showing_them() {
+    let mut config = load("endpoint=http://me:secret@host/v1\n");
+    let warnings = config.take_warnings();
+    assert!(
+        warnings.len() == 1 && !warnings[0].contains("secret"),
+        "{warnings:?}"
+    );
+    assert!(
+        load("endpoint=http://host/v1?at=@\n")
+            .take_warnings()
+            .is_empty()
+    );
+}
