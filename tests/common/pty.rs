@@ -242,9 +242,11 @@ impl Pty {
         kill_process(pid, signal).expect("the program still runs");
     }
 
-    /// Closes the terminal, as a window is closed. The program must print something sooner or later.
+    /// Closes the terminal, as a window is closed. The program must be at its prompt, or printing.
     pub(crate) fn hang_up(&mut self) {
         locked(&self.shared).abandoned = true;
+        // The reader waits for output, and only what comes from now on is sure to end it: an echo.
+        self.keys("y");
         if let Some(reader) = self.reader.take() {
             reader.join().unwrap();
         }
