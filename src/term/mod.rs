@@ -31,6 +31,7 @@ use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::mpsc;
+use std::time::Duration;
 
 use tokio::sync::oneshot;
 
@@ -118,6 +119,9 @@ fn reflows(get: &dyn Fn(&str) -> Option<String>) -> bool {
         || PROGRAMS.contains(&program.as_str())
         || TERMS.iter().any(|known| term.starts_with(known))
 }
+
+/// How long the last prompt may take to be left behind when the program ends.
+const LAST_PROMPT: Duration = Duration::from_millis(100);
 
 /// The terminal of an interactive run. Between two calls it is quiet: what is typed is neither
 /// echoed nor lost, and Ctrl+C is a signal. Dropping it gives the terminal back.
@@ -212,6 +216,12 @@ impl Terminal {
 
 impl Drop for Terminal {
     fn drop(&mut self) {
+        // A prompt that is being left is left whole first; a terminal that takes nothing any more is
+        // not waited for.
+        let (done, is_done) = mpsc::channel();
+        if self.request(Request::HandOver(done)) {
+            let _ = is_done.recv_timeout(LAST_PROMPT);
+        }
         restore();
     }
 }
